@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+/** One embedded PostgreSQL serves the whole run (test/support/global-setup.ts); each test file has a database of its own. */
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/host/**', 'node_modules/**'],
+    globalSetup: ['test/support/global-setup.ts'],
+    pool: 'forks',
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+  },
+});

@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+
+/** The user a program is started as; undefined means the one we run as ourselves. */
+export interface ServiceUser {
+  uid: number;
+  gid: number;
+  name: string;
+}
+
+/** Accounts that every distribution ships, least privileged first. */
+const CANDIDATES = ['nobody', 'postgres', 'daemon', 'bin'];
+
+/**
+ * PostgreSQL refuses to run as root: then an unprivileged account that initdb can resolve (getpwuid) is chosen from
+ * /etc/passwd. Undefined for an ordinary user, whose own account serves. Throws when root finds no such account.
+ */
+export async function chooseServiceUser(
+  processUid = process.getuid?.() ?? -1,
+  passwdFile = '/etc/passwd',
+): Promise<ServiceUser | undefined> {
+  if (processUid !== 0) return undefined;
+  const accounts = parsePasswd(await readFile(passwdFile, 'utf8'));
+  for (const name of CANDIDATES) {
+    const account = accounts.get(name);
+    if (account !== undefined && account.uid !== 0) return account;
+  }
+  throw new Error(`PostgreSQL refuses to run as root and ${passwdFile} has none of: ${CANDIDATES.join(', ')}`);
+}
+
+/** passwd(5): name:password:uid:gid:comment:home:shell. Lines that are no account are passed over. */
+function parsePasswd(text: string): Map<string, ServiceUser> {
+  const accounts = new Map<string, ServiceUser>();
+  for (const line of text.split('\n')) {
+    const [name, , uid, gid] = line.split(':');
+    if (name !== undefined && /^\d+$/.test(uid ?? '') && /^\d+$/.test(gid ?? '')) {
+      accounts.set(name, { name, uid: Number(uid), gid: Number(gid) });
+    }
+  }
+  return accounts;
+}

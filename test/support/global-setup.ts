@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import * as v from 'valibot';
+import type { TestProject } from 'vitest/node';
+import { removePostgres } from '../../src/up/postgres/remove-postgres.ts';
+import { startPostgres } from '../../src/up/postgres/start-postgres.ts';
+import { identifyProcess, isRunning, ProcessIdentity } from '../../src/up/process-identity.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Superuser of the run's PostgreSQL, in its database `postgres`. */
+    superuserUrl: string;
+  }
+}
+
+/** The migrated database that every test's own is copied from; nobody stays connected to it. */
+export const TEMPLATE_DATABASE = 'pushleft_template';
+
+const PREFIX = 'pushleft-test-run-';
+const OWNER_FILE = 'run.json';
+
+/** vitest's global setup: one PostgreSQL for the run, in a folder of its own, so that runs can go on side by side. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await removeRunsOfTheDead();
+  const stateDir = await mkdtemp(join(await realpath(tmpdir()), PREFIX));
+  await writeFile(join(stateDir, OWNER_FILE), JSON.stringify(identifyProcess(process.pid)));
+  const server = await startPostgres({ stateDir, durable: false });
+  await createTemplate(server.superuserUrl, server.url(TEMPLATE_DATABASE));
+  project.provide('superuserUrl', server.superuserUrl);
+  return async () => {
+    await server.stop('immediate');
+    await removeRun(stateDir);
+  };
+}
+
+async function createTemplate(superuserUrl: string, templateUrl: string): Promise<void> {
+  const client = new Client({ connectionString: superuserUrl });
+  await client.connect();
+  await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE}`);
+  await client.end();
+  const migrations = join(import.meta.dirname, '../../migrations/index.ts');
+  if (!existsSync(migrations)) return;
+  const { migrate } = (await import(migrations)) as { migrate: (databaseUrl: string) => Promise<unknown> };
+  await migrate(templateUrl);
+}
+
+/** A run that was killed with -9 could not end its server. */
+async function removeRunsOfTheDead(): Promise<void> {
+  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
+  for (const stateDir of names.map((name) => join(tmpdir(), name))) {
+    const owner = await readFile(join(stateDir, OWNER_FILE), 'utf8').then(JSON.parse, () => undefined);
+    if (v.is(ProcessIdentity, owner) && !isRunning(owner)) await removeRun(stateDir);
+  }
+}
+
+async function removeRun(stateDir: string): Promise<void> {
+  await removePostgres(stateDir);
+  await rm(stateDir, { recursive: true, force: true });
+}

@@ -1,0 +1,236 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { agentTbs, assembleCertificate, nominalWindow, sha256Hex } from '../../src/pki/certificate.ts';
+import { loadPki, type PkiPaths, type PkiProblem, parseBundle } from '../../src/pki/files.ts';
+import { issueAgent, issueServer, NODE, newCa, newKey, openssl, pemOf, spkiOf, temporaryFolder } from './support.ts';
+
+/** A good set of files in a folder; the test then spoils one. */
+async function goodSet(folder: string): Promise<PkiPaths> {
+  const ca = await newCa();
+  const gatewayKey = newKey();
+  const paths = {
+    caCert: join(folder, 'ca.pem'),
+    caKey: join(folder, 'ca.key'),
+    trustBundle: join(folder, 'bundle.pem'),
+    gatewayCert: join(folder, 'gateway.pem'),
+    gatewayKey: join(folder, 'gateway.key'),
+  };
+  writeFileSync(paths.caCert, ca.certPem);
+  writeFileSync(paths.caKey, ca.keyPem, { mode: 0o600 });
+  writeFileSync(paths.trustBundle, (await newCa('Older CA')).certPem + ca.certPem);
+  writeFileSync(paths.gatewayCert, (await issueServer(ca, gatewayKey, Date.UTC(2030, 0, 1))).pem);
+  writeFileSync(paths.gatewayKey, pemOf(gatewayKey), { mode: 0o600 });
+  return paths;
+}
+
+/** The problem of a good set after `spoil`. */
+async function problemAfter(
+  spoil: (paths: PkiPaths) => void | Promise<void>,
+): Promise<{ problem: PkiProblem; paths: PkiPaths }> {
+  using folder = temporaryFolder();
+  const paths = await goodSet(folder.path);
+  await spoil(paths);
+  const loading = await loadPki(paths);
+  if (loading.ok) throw new Error('the spoilt set was loaded');
+  return { problem: loading.problem, paths };
+}
+
+describe('a good set', () => {
+  test('loaded: contents, digests and end of the gateway certificate', async () => {
+    using folder = temporaryFolder();
+    const paths = await goodSet(folder.path);
+    const loading = await loadPki(paths);
+    if (!loading.ok) throw new Error(loading.problem.message);
+    const bundle = readFileSync(paths.trustBundle, 'utf8');
+    expect(loading.pki).toMatchObject({
+      gatewayCertPem: readFileSync(paths.gatewayCert, 'utf8'),
+      gatewayKeyPem: readFileSync(paths.gatewayKey, 'utf8'),
+      gatewayNotAfterMs: Date.UTC(2030, 0, 1, 1),
+      bundlePem: bundle,
+      bundleSha256: sha256Hex(bundle),
+    });
+    expect(Object.isFrozen(loading.pki)).toBe(true);
+  });
+
+  test('its signer issues what openssl verifies under the bundle', async () => {
+    using folder = temporaryFolder();
+    const paths = await goodSet(folder.path);
+    const loading = await loadPki(paths);
+    if (!loading.ok) throw new Error(loading.problem.message);
+    const { signer } = loading.pki;
+    const tbs = agentTbs({
+      nodeId: NODE,
+      spkiDer: spkiOf(newKey()),
+      serialHex: '42',
+      issuer: signer.issuer,
+      ...nominalWindow(Date.now(), 60),
+    });
+    const file = join(folder.path, 'agent.pem');
+    writeFileSync(file, assembleCertificate(tbs, await signer.sign(tbs)).pem);
+    expect(await openssl('verify', '-purpose', 'sslclient', '-CAfile', paths.trustBundle, file)).toBe(`${file}: OK\n`);
+  });
+});
+
+describe('key files', () => {
+  test.each([0o640, 0o604, 0o660, 0o602, 0o644])('mode %o: refused with the line that repairs it', async (mode) => {
+    const { problem, paths } = await problemAfter(({ caKey }) => chmodSync(caKey, mode));
+    expect(problem).toEqual({
+      code: 'pki_key_permissions',
+      path: paths.caKey,
+      message: `${paths.caKey}: a private key that group or others may read or write (mode 0${mode.toString(8)}); run: chmod 0600 ${paths.caKey}`,
+    });
+  });
+
+  test("the gateway's key readable by all: refused", async () => {
+    const { problem, paths } = await problemAfter(({ gatewayKey }) => chmodSync(gatewayKey, 0o644));
+    expect(problem).toMatchObject({ code: 'pki_key_permissions', path: paths.gatewayKey });
+  });
+
+  test.each([0o600, 0o400])('mode %o: accepted', async (mode) => {
+    using folder = temporaryFolder();
+    const paths = await goodSet(folder.path);
+    chmodSync(paths.caKey, mode);
+    expect((await loadPki(paths)).ok).toBe(true);
+  });
+});
+
+describe('files that cannot be used', () => {
+  const names = ['gatewayCert', 'gatewayKey', 'trustBundle', 'caCert', 'caKey'] as const;
+
+  test.each(names)('%s missing: pki_file_unreadable', async (name) => {
+    const { problem, paths } = await problemAfter((set) => rmSync(set[name]));
+    expect(problem).toEqual({
+      code: 'pki_file_unreadable',
+      path: paths[name],
+      message: `${paths[name]}: it cannot be read (ENOENT)`,
+    });
+  });
+
+  test.each(names)('%s truncated: pki_file_malformed, and no byte of it in the message', async (name) => {
+    const { problem, paths } = await problemAfter((set) => {
+      const text = readFileSync(set[name], 'utf8');
+      writeFileSync(set[name], text.slice(0, text.length - 60));
+    });
+    expect(problem).toMatchObject({ code: 'pki_file_malformed', path: paths[name] });
+    expect(problem.message).toMatch(/: not a (PEM|list of PEM) [a-zA-Z ]+$/);
+  });
+
+  test.each(names)('%s empty: pki_file_malformed', async (name) => {
+    const { problem, paths } = await problemAfter((set) => writeFileSync(set[name], ''));
+    expect(problem).toMatchObject({ code: 'pki_file_malformed', path: paths[name] });
+  });
+
+  test('a folder in the place of a file: pki_file_unreadable', async () => {
+    const { problem } = await problemAfter((set) => {
+      rmSync(set.caCert);
+      mkdirSync(set.caCert);
+    });
+    expect(problem).toMatchObject({
+      code: 'pki_file_unreadable',
+      message: expect.stringContaining('not a regular file'),
+    });
+  });
+
+  test('a named pipe in the place of a file: refused, not waited for', async () => {
+    const { problem } = await problemAfter(async (set) => {
+      rmSync(set.caCert);
+      const { execFileSync } = await import('node:child_process');
+      execFileSync('mkfifo', [set.caCert]);
+    });
+    expect(problem).toMatchObject({
+      code: 'pki_file_unreadable',
+      message: expect.stringContaining('not a regular file'),
+    });
+  });
+
+  test('a file of more than 1 MiB: pki_file_unreadable', async () => {
+    const { problem } = await problemAfter((set) => writeFileSync(set.trustBundle, Buffer.alloc(1024 * 1024 + 1, 32)));
+    expect(problem).toMatchObject({
+      code: 'pki_file_unreadable',
+      message: expect.stringContaining('larger than 1 MiB'),
+    });
+  });
+});
+
+describe('files that do not belong together', () => {
+  test("another CA's key: pki_ca_key_mismatch", async () => {
+    const { problem, paths } = await problemAfter((set) => writeFileSync(set.caKey, pemOf(newKey())));
+    expect(problem).toMatchObject({ code: 'pki_ca_key_mismatch', path: paths.caKey });
+  });
+
+  test('a key of a kind that cannot sign: pki_ca_key_mismatch', async () => {
+    const { problem } = await problemAfter(async (set) =>
+      writeFileSync(set.caKey, await openssl('genpkey', '-algorithm', 'X25519')),
+    );
+    expect(problem.code).toBe('pki_ca_key_mismatch');
+  });
+
+  test('a CA that is not in the bundle: pki_ca_not_in_bundle', async () => {
+    const { problem, paths } = await problemAfter(async (set) =>
+      writeFileSync(set.trustBundle, (await newCa()).certPem),
+    );
+    expect(problem).toMatchObject({ code: 'pki_ca_not_in_bundle', path: paths.trustBundle });
+  });
+
+  test("another gateway's key: pki_gateway_key_mismatch", async () => {
+    const { problem, paths } = await problemAfter((set) => writeFileSync(set.gatewayKey, pemOf(newKey())));
+    expect(problem).toMatchObject({ code: 'pki_gateway_key_mismatch', path: paths.gatewayKey });
+  });
+
+  test('the certificate of no CA in the place of the CA: pki_ca_unsuitable', async () => {
+    const { problem, paths } = await problemAfter((set) => renameSync(set.gatewayCert, set.caCert));
+    expect(problem.path).toBe(paths.gatewayCert); // gone now: the reading comes first
+    const again = await problemAfter((set) => writeFileSync(set.caCert, readFileSync(set.gatewayCert)));
+    expect(again.problem).toMatchObject({ code: 'pki_ca_unsuitable', path: again.paths.caCert });
+  });
+
+  test('a CA with an RSA key: pki_ca_unsuitable', async () => {
+    const { problem } = await problemAfter(async (set) => {
+      await openssl(
+        'req',
+        '-x509',
+        '-newkey',
+        'rsa:2048',
+        '-nodes',
+        '-subj',
+        '/CN=RSA',
+        '-keyout',
+        set.caKey,
+        '-out',
+        set.caCert,
+      );
+    });
+    expect(problem.code).toBe('pki_ca_unsuitable');
+  });
+
+  test('two sets half exchanged: refused', async () => {
+    const other = await newCa();
+    const { problem } = await problemAfter((set) => writeFileSync(set.caCert, other.certPem));
+    expect(problem.code).toBe('pki_ca_key_mismatch');
+  });
+});
+
+describe('a trust bundle', () => {
+  test('text between the certificates: ignored', async () => {
+    const [one, two] = [await newCa('one'), await newCa('two')];
+    expect(
+      parseBundle(`# old\n${one.certPem}\n# new\n${two.certPem}`)?.map((certificate) => certificate.subject),
+    ).toEqual(['CN=one', 'CN=two']);
+  });
+
+  test('cut inside its last certificate: undefined, not the certificates before it', async () => {
+    const [one, two] = [await newCa(), await newCa()];
+    expect(parseBundle(one.certPem + two.certPem.slice(0, 200))).toBeUndefined();
+  });
+
+  test('an agent certificate among the CAs: undefined', async () => {
+    const ca = await newCa();
+    expect(parseBundle(ca.certPem + (await issueAgent(ca, newKey())).pem)).toBeUndefined();
+  });
+
+  test('a private key among the CAs: undefined', async () => {
+    const ca = await newCa();
+    expect(parseBundle(ca.certPem + ca.keyPem)).toBeUndefined();
+  });
+});

@@ -1,0 +1,46 @@
+import { createPrivateKey } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { checkCertificate } from '../certificate-check.ts';
+import { findOpenFile } from '../private-files.ts';
+import { hasCode } from '../state-fs.ts';
+import { type CheckContext, fail, pass, type Verdict, warn } from './verdict.ts';
+
+const MS_PER_HOUR = 3_600_000;
+/** Renewal is due with a third of the life left; with a quarter it has failed for a while. Requirement, Rotation. */
+const OVERDUE_LIFE = 1 / 4;
+
+/** The files of the identity are there and nobody else's business. */
+export async function stateFilesCheck({ config, identity }: CheckContext): Promise<Verdict> {
+  if (identity === undefined) return fail('no identity is staged: run pushleft-agent enroll');
+  if ('problem' in identity) return fail(identity.problem);
+  const open = await findOpenFile(config.stateDir, identity.generation);
+  if (open !== undefined) return fail(`${open} is open to others`);
+  return (await exists(`${config.stateDir}/enrollment-secret`))
+    ? warn('an enrolment secret is left over: run pushleft-agent enroll to remove it')
+    : pass(`generation ${identity.generation} is staged`);
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false;
+    throw error;
+  }
+}
+
+/** The certificate is this node's, for the staged key, by a CA of the staged bundle, and has life left. */
+export async function certificateCheck({ config, identity }: CheckContext): Promise<Verdict> {
+  if (identity === undefined || 'problem' in identity) return fail('there is no certificate to check');
+  const { keyPem, certificatePem, caPem, certificate } = identity;
+  const check = checkCertificate(config.nodeId, createPrivateKey(keyPem), certificatePem, caPem);
+  if (!check.ok) return fail(`the staged certificate is not good: ${check.problem}`);
+  const now = Date.now();
+  const from = certificate.validFromDate.getTime();
+  const until = certificate.validToDate.getTime();
+  if (now < from) return fail(`not valid before ${certificate.validFromDate.toISOString()}: is the clock behind?`);
+  if (now >= until) return fail(`expired at ${certificate.validToDate.toISOString()}, or the clock is ahead`);
+  const detail = `valid for ${((until - now) / MS_PER_HOUR).toFixed(1)} h more`;
+  return (until - now) / (until - from) < OVERDUE_LIFE ? warn(`${detail}; its renewal is overdue`) : pass(detail);
+}

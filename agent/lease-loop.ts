@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { jobKinds } from '../src/protocol/job-kinds/registry.ts';
+import type { HostFacts } from '../src/protocol/lease.ts';
+import { BACKOFF_MAX_MS, backoffMs } from './backoff.ts';
+import type { GatewayClient, Lease, LeaseAnswer } from './gateway-client.ts';
+import type { LeaseMemory } from './lease-memory.ts';
+import { describeError, type Log } from './log.ts';
+import type { Time } from './time.ts';
+import { AGENT_VERSION } from './version.ts';
+
+/** Shortest distance of two polls that found nothing, for a gateway that does not wait. */
+const IDLE_PAUSE_MS = 2_000;
+
+/** What the loop needs. */
+export interface LeaseLoopDependencies {
+  /** The client of now: it is replaced when another identity is staged. */
+  readonly gateway: () => Pick<GatewayClient, 'lease'>;
+  /** Looks for another identity on disk; called while the present one is refused. */
+  readonly reloadIdentity: () => Promise<void>;
+  readonly facts: () => Promise<HostFacts>;
+  readonly memory: LeaseMemory;
+  readonly runJob: (lease: Lease) => Promise<void>;
+  readonly time: Time;
+  readonly log: Log;
+  readonly waitSeconds: number;
+}
+
+/**
+ * Leases one job after the other until `stopping` is aborted. A request keeps its id until it was answered, so that a job
+ * whose grant was lost on the way is granted again. Nothing that gateway or network do ends the loop.
+ */
+export async function runLeaseLoop(deps: LeaseLoopDependencies, stopping: AbortSignal): Promise<void> {
+  const { gateway, memory, time } = deps;
+  const condition = reportChanges(deps.log);
+  let requestId = (await memory.takeUnanswered()) ?? randomUUID();
+  let failures = 0;
+  while (!stopping.aborted) {
+    const request = {
+      request_id: requestId,
+      agent_version: AGENT_VERSION,
+      capabilities: { kinds: jobKinds, host: await deps.facts() },
+      ...(memory.logHead === undefined ? {} : { log_head: memory.logHead }),
+      wait_seconds: deps.waitSeconds,
+    };
+    const askedAtMs = time.nowMs();
+    const answer = await gateway().lease(request, stopping);
+    condition(answer);
+    failures = answer.kind === 'undecided' ? failures + 1 : 0;
+    switch (answer.kind) {
+      case 'job':
+        await keepLogHead(deps, answer.logHead);
+        requestId = randomUUID();
+        await deps.runJob(answer.lease);
+        break;
+      case 'idle':
+        await keepLogHead(deps, answer.logHead);
+        requestId = randomUUID();
+        await time.pause(idlePauseMs(time.nowMs() - askedAtMs, time), stopping);
+        break;
+      case 'not_active':
+      case 'node_lost':
+        await time.pause(slowPauseMs(time), stopping);
+        break;
+      case 'unauthenticated':
+        await time.pause(slowPauseMs(time), stopping);
+        await deps.reloadIdentity();
+        break;
+      case 'undecided':
+        await time.pause(Math.max(backoffMs(failures, time), answer.retryAfterMs ?? 0), stopping);
+        break;
+      case 'aborted':
+        await memory.keepUnanswered(requestId);
+        break;
+    }
+  }
+}
+
+/** A full disk must not keep a host from its work. */
+async function keepLogHead({ memory, log }: LeaseLoopDependencies, logHead: string): Promise<void> {
+  await memory.keepLogHead(logHead).catch((error: unknown) => {
+    log.error({ reason: describeError(error) }, 'log head not kept');
+  });
+}
+
+/** Jitter only, after a gateway that has waited; the rest of the distance after one that has not. */
+function idlePauseMs(askedForMs: number, time: Time): number {
+  return Math.max(0, IDLE_PAUSE_MS - askedForMs) + time.random() * 500;
+}
+
+/** Between half and all of the longest back-off: these conditions end by an operator's hand. */
+function slowPauseMs(time: Time): number {
+  return BACKOFF_MAX_MS * (0.5 + time.random() / 2);
+}
+
+/** Logs what the gateway makes of this node, once for each change. */
+function reportChanges(log: Log): (answer: LeaseAnswer) => void {
+  let last: string | undefined;
+  return (answer) => {
+    const report = describe(answer);
+    if (report === undefined || report.key === last) return;
+    const returned = report.level === 'info' && last === undefined;
+    last = report.key;
+    log[report.level](report.fields, returned ? 'leasing' : report.message);
+  };
+}
+
+interface Report {
+  /** What counts as the same condition. */
+  readonly key: string;
+  readonly level: 'info' | 'warn' | 'error';
+  readonly fields: object;
+  readonly message: string;
+}
+
+function describe(answer: LeaseAnswer): Report | undefined {
+  switch (answer.kind) {
+    case 'job':
+    case 'idle':
+      return { key: 'ok', level: 'info', fields: {}, message: 'leasing again' };
+    case 'not_active':
+      return {
+        key: `not_active ${answer.status}`,
+        level: 'warn',
+        fields: { status: answer.status },
+        message: 'the node is not active, no work for now',
+      };
+    case 'node_lost':
+      return {
+        key: 'node_lost',
+        level: 'error',
+        fields: { cleanup: answer.cleanup.length },
+        message: 'the node was declared lost and gets no work any more',
+      };
+    case 'unauthenticated':
+      return {
+        key: `unauthenticated ${answer.code}`,
+        level: 'error',
+        fields: { code: answer.code },
+        message: 'the gateway does not accept the certificate; waiting for another identity',
+      };
+    case 'undecided':
+      return {
+        key: `undecided ${answer.reason}`,
+        level: 'warn',
+        fields: { reason: answer.reason },
+        message: 'lease not answered, trying again',
+      };
+    case 'aborted':
+      return undefined;
+  }
+}

@@ -1,0 +1,88 @@
+import type { EventType } from '../src/domain/event/catalogue.ts';
+import type { RecordedEvent, RecordedOf } from '../src/domain/event/recorded.ts';
+import type { Row, Table } from './table.ts';
+
+/** Key of a row: what its table's key column holds. */
+export type Key = string | number;
+
+/** One step of a fold: which rows an event touches, and what becomes of each (`null` removes it). */
+interface Handler<R, E> {
+  readonly keys: (event: E) => readonly Key[];
+  readonly fold: (row: R | undefined, event: E) => R | null;
+}
+
+type Handlers<R> = { readonly [T in EventType]?: Handler<R, RecordedOf<T>> };
+
+/**
+ * A table and the pure fold that fills it. The same definition serves the transactor's batch, rebuild, verify, time travel and tests.
+ */
+export interface Projection<R extends Row = Row, N extends string = string> {
+  readonly table: Table<R, N>;
+  /** The keys of the rows that an event touches; empty for most events. */
+  keys(event: RecordedEvent): readonly Key[];
+  /** The row after the event. Throws {@link FoldError} when the log cannot be true, such as an update of a row that never was. */
+  fold(row: R | undefined, event: RecordedEvent): R | null;
+  /** The event types that touch the table. */
+  readonly handles: readonly EventType[];
+}
+
+/** The log tells something that cannot have happened: an update of a row that was never created, or a second creation. */
+export class FoldError extends Error {
+  override readonly name = 'FoldError';
+}
+
+/** Binds a table to its fold. */
+export function defineProjection<R extends Row, N extends string>(table: Table<R, N>, handlers: Handlers<R>): Projection<R, N> {
+  const handlerOf = (event: RecordedEvent) => handlers[event.type] as Handler<R, RecordedEvent> | undefined;
+  return {
+    table,
+    handles: Object.keys(handlers) as EventType[],
+    keys: (event) => handlerOf(event)?.keys(event) ?? [],
+    fold(row, event) {
+      const handler = handlerOf(event);
+      if (handler === undefined) throw new FoldError(`${table.name} does not fold ${event.type}`);
+      try {
+        return handler.fold(row, event);
+      } catch (cause) {
+        throw new FoldError(`${table.name} at position ${event.position} (${event.type})`, { cause });
+      }
+    },
+  };
+}
+
+/** The event creates one row. */
+export function creates<R, E>(key: (event: E) => Key, create: (event: E) => R): Handler<R, E> {
+  return {
+    keys: (event) => [key(event)],
+    fold(row, event) {
+      if (row !== undefined) throw new FoldError(`row ${key(event)} exists already`);
+      return create(event);
+    },
+  };
+}
+
+/** The event changes one row, which exists. */
+export function updates<R, E>(key: (event: E) => Key, update: (row: R, event: E) => R): Handler<R, E> {
+  return updatesEach((event) => [key(event)], update);
+}
+
+/** The event changes several rows, which exist. */
+export function updatesEach<R, E>(keys: (event: E) => readonly Key[], update: (row: R, event: E) => R): Handler<R, E> {
+  return {
+    keys,
+    fold(row, event) {
+      if (row === undefined) throw new FoldError(`no row for one of ${keys(event).join(', ')}`);
+      return update(row, event);
+    },
+  };
+}
+
+/** The event sets one row, whether it exists or not. */
+export function sets<R, E>(key: (event: E) => Key, set: (row: R | undefined, event: E) => R): Handler<R, E> {
+  return { keys: (event) => [key(event)], fold: set };
+}
+
+/** The event removes one row; no row is fine (telemetry may have been lost). */
+export function removes<R, E>(key: (event: E) => Key): Handler<R, E> {
+  return { keys: (event) => [key(event)], fold: () => null };
+}

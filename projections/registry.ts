@@ -1,0 +1,36 @@
+import { fleetEvents } from './fleet-events.ts';
+import { fleetNodeCertificates } from './fleet-node-certificates.ts';
+import { fleetNodes } from './fleet-nodes.ts';
+import { jobLeases } from './job-leases.ts';
+import { jobs } from './jobs.ts';
+import { nodeLiveness } from './node-liveness.ts';
+import { poolFirewalls } from './pool-firewalls.ts';
+import type { Projection } from './projection.ts';
+
+/** Every table that events write or decisions read. Adding a projection is one file and one line here. */
+export const registry = {
+  fleet_nodes: fleetNodes,
+  fleet_node_certificates: fleetNodeCertificates,
+  jobs,
+  pool_firewalls: poolFirewalls,
+  fleet_events: fleetEvents,
+  job_leases: jobLeases,
+  node_liveness: nodeLiveness,
+} as const;
+
+/** The name of a table in the registry. */
+export type TableName = keyof typeof registry;
+
+/** The row type of a table. */
+export type RowOf<T extends TableName> = (typeof registry)[T] extends Projection<infer R, string> ? R : never;
+
+/** All tables' names, in the registry's order. */
+export const TABLE_NAMES = Object.keys(registry) as readonly TableName[];
+
+/** The projection of a table, its row type forgotten: for code that treats all tables alike. */
+export function projectionOf(name: TableName): Projection {
+  return registry[name] as Projection;
+}
+
+/** The tables that are folds of the log alone: what rebuild writes and verify compares. */
+export const DISPOSABLE: readonly TableName[] = TABLE_NAMES.filter((name) => registry[name].table.schema === 'fleet');

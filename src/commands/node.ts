@@ -1,0 +1,84 @@
+import { admitNode } from '../domain/node/admit.ts';
+import { type HostFacts, recordHostFacts } from '../domain/node/host-facts.ts';
+import {
+  armSecret,
+  failProvisioning,
+  recordCapacity,
+  recordServer,
+  recordServerDeleted,
+  recordServerRunning,
+  requestNode,
+  retryProvisioning,
+} from '../domain/node/provision.ts';
+import type { EventData } from '../domain/event/catalogue.ts';
+import type { Decision, DecisionTime } from '../domain/decision.ts';
+import type { NodeState } from '../domain/node/state.ts';
+import type { CommandDefinition } from '../transactor/command.ts';
+import { certificatesOfNode, nodeByName } from '../transactor/finders.ts';
+import { type AgentCommand, loadAgent } from './agent.ts';
+
+/** A command that is decided on one node's row alone. */
+function onNode<C extends { readonly node_id: string }>(
+  name: string,
+  decide: (command: C, node: NodeState | undefined, time: DecisionTime) => Decision,
+): CommandDefinition<C, NodeState | undefined> {
+  return {
+    name,
+    prefetch: (command) => ({ fleet_nodes: [command.node_id] }),
+    load: (rows, command) => rows.get('fleet_nodes', command.node_id),
+    decide,
+  };
+}
+
+/** See {@link requestNode}. */
+export const requestNodeCommand: CommandDefinition<
+  EventData<'node_provisioning_requested'>,
+  Parameters<typeof requestNode>[1]
+> = {
+  name: 'request_node',
+  load: async (rows, { node_id, name }) => ({
+    node: await rows.get('fleet_nodes', node_id),
+    named: (await rows.find(nodeByName, { name }))[0],
+  }),
+  decide: requestNode,
+};
+
+/** See {@link recordCapacity}. */
+export const recordCapacityCommand = onNode('record_capacity', recordCapacity);
+/** See {@link armSecret}. */
+export const armSecretCommand = onNode('arm_secret', armSecret);
+/** See {@link recordServer}. */
+export const recordServerCommand = onNode('record_server', recordServer);
+/** See {@link recordServerRunning}. */
+export const recordServerRunningCommand = onNode('record_server_running', recordServerRunning);
+/** See {@link retryProvisioning}. */
+export const retryProvisioningCommand = onNode('retry_provisioning', retryProvisioning);
+/** See {@link recordServerDeleted}. */
+export const recordServerDeletedCommand = onNode('record_server_deleted', recordServerDeleted);
+
+/** See {@link failProvisioning}. */
+export const failProvisioningCommand: CommandDefinition<{ node_id: string }, Parameters<typeof failProvisioning>[1]> = {
+  name: 'fail_provisioning',
+  load: async (rows, { node_id }) => ({
+    node: await rows.get('fleet_nodes', node_id),
+    certificates: await rows.find(certificatesOfNode, { node_id }),
+  }),
+  decide: failProvisioning,
+};
+
+/** See {@link admitNode}. */
+export const admitNodeCommand: CommandDefinition<{ node_id: string }, Parameters<typeof admitNode>[1]> = {
+  name: 'admit_node',
+  prefetch: ({ node_id }) => ({ fleet_nodes: [node_id], node_liveness: [node_id] }),
+  load: async (rows, { node_id }) => ({
+    node: await rows.get('fleet_nodes', node_id),
+    liveness: await rows.get('node_liveness', node_id),
+  }),
+  decide: admitNode,
+};
+
+/** See {@link recordHostFacts}. */
+export const recordHostFactsCommand: CommandDefinition<
+  AgentCommand & { facts: HostFacts },
+  Parameters<typeof recordHostFacts>[1]
+> = { name: 'record_host_facts', load: loadAgent, decide: recordHostFacts };

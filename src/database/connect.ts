@@ -1,0 +1,80 @@
+import { hostname } from 'node:os';
+import pg from 'pg';
+import { typeParsers } from './types.ts';
+
+/** Limits that keep a stopped or stalled program from holding the fleet up, in ms. */
+export interface SessionLimits {
+  readonly idleInTransactionMs: number;
+  readonly statementMs: number;
+  readonly lockMs: number;
+}
+
+/**
+ * For sessions that may hold the log's lock: a SIGSTOPped program loses it within 3 s. Waiting for the lock may take longer than that,
+ * so that whoever waits outlives whoever is stopped.
+ */
+export const WRITER_LIMITS: SessionLimits = { idleInTransactionMs: 3_000, statementMs: 15_000, lockMs: 10_000 };
+
+/** For sessions that only read. */
+export const READER_LIMITS: SessionLimits = { idleInTransactionMs: 60_000, statementMs: 60_000, lockMs: 10_000 };
+
+/** How a program connects: the URL, the name it shows in `pg_stat_activity`, its limits. */
+export interface ConnectionOptions {
+  readonly url: string;
+  readonly program: string;
+  readonly limits: SessionLimits;
+}
+
+/** The client configuration shared by pools and single connections. */
+export function clientConfig({ url, program, limits }: ConnectionOptions): pg.ClientConfig {
+  const settings = [
+    `-c TimeZone=UTC`,
+    `-c DateStyle=ISO`,
+    `-c idle_in_transaction_session_timeout=${limits.idleInTransactionMs}`,
+    `-c statement_timeout=${limits.statementMs}`,
+    `-c lock_timeout=${limits.lockMs}`,
+    `-c tcp_user_timeout=${limits.idleInTransactionMs}`,
+    `-c client_connection_check_interval=1000`,
+  ];
+  return {
+    connectionString: url,
+    application_name: `pushleft ${program} ${hostname()}:${process.pid}`,
+    options: settings.join(' '),
+    types: typeParsers,
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+  };
+}
+
+/** A pool for readers and short statements. Lost idle connections are replaced silently; a query on a lost one throws. */
+export function createPool(options: ConnectionOptions & { readonly max: number }): pg.Pool {
+  const pool = new pg.Pool({ ...clientConfig(options), max: options.max, idleTimeoutMillis: 30_000 });
+  pool.on('error', () => undefined);
+  return pool;
+}
+
+/** SQLSTATE of a database error, if it is one. */
+export function sqlState(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.code : undefined;
+}
+
+/** What node and pg say of a connection that was lost or never came about; these errors have no SQLSTATE. */
+const CONNECTION_TROUBLE =
+  /^(?:Connection terminated|Client has encountered a connection error|Client was closed|timeout expired|Query read timeout|timeout exceeded when trying to connect|Connection ended)/;
+
+/**
+ * Whether an error says that the connection, not the statement, failed: then nothing is known about what was sent last.
+ * Class 08 and 57P0x (shutdown, terminated, crash), 25P03 (idle in transaction) and 53300 come from the server.
+ */
+export function isConnectionError(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state !== undefined) return /^(?:08|57P|25P0[34]|53300)/.test(state);
+  if (!(error instanceof Error)) return false;
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  return /^(?:ECONN|EPIPE|ENOENT|ETIMEDOUT|EHOST|ENET)/.test(code) || CONNECTION_TROUBLE.test(error.message);
+}
+
+/** Whether an error passes by itself, the connection being well: lock not available, serialization failure, deadlock. */
+export function isTransient(error: unknown): boolean {
+  return /^(?:55P03|40001|40P01)$/.test(sqlState(error) ?? '');
+}

@@ -1,0 +1,17 @@
+import pg from 'pg';
+
+const { builtins } = pg.types;
+
+/** Reads PostgreSQL's text form of a timestamptz (sessions are in UTC) as ms. */
+export function parseTimestamp(text: string): number {
+  return Date.parse(`${text.slice(0, 10)}T${text.slice(11)}:00`);
+}
+
+/** How our sessions read values: bigint as a safe integer, timestamptz as ms, json and jsonb parsed. */
+export const typeParsers: pg.CustomTypesConfig = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    if (oid === builtins.INT8) return Number;
+    if (oid === builtins.TIMESTAMPTZ) return parseTimestamp;
+    return pg.types.getTypeParser(oid, format);
+  },
+};

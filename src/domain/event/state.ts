@@ -1,0 +1,58 @@
+import type { EventType } from './catalogue.ts';
+
+/** An event as operators read and filter it: the row of `fleet_events`. */
+export interface EventRow {
+  readonly position: number;
+  readonly at: number;
+  readonly type: EventType;
+  readonly stream: string;
+  readonly node_id: string | null;
+  readonly job_id: string | null;
+  readonly pool: string | null;
+  readonly actor_kind: string;
+  readonly actor_id: string;
+  readonly authorises: boolean;
+  readonly offers_work: boolean;
+  readonly data: unknown;
+}
+
+/** What a gateway has to look at again after an event: who may speak, and whether there is work. */
+interface GatewayEffect {
+  readonly authorises: boolean;
+  readonly offers_work: boolean;
+}
+
+const neither: GatewayEffect = { authorises: false, offers_work: false };
+const authorises: GatewayEffect = { authorises: true, offers_work: false };
+const offersWork: GatewayEffect = { authorises: false, offers_work: true };
+const both: GatewayEffect = { authorises: true, offers_work: true };
+
+/**
+ * Whether an event changes what a gateway keeps of certificates and nodes (`authorises`) or may give a waiting node a job
+ * (`offers_work`). Total over the catalogue: a new event type does not compile until someone has thought about it here.
+ */
+export const gatewayEffects: Readonly<Record<EventType, GatewayEffect>> = {
+  node_provisioning_requested: neither,
+  node_capacity_recorded: neither,
+  node_enrollment_secret_armed: neither,
+  node_server_requested: neither,
+  node_server_adopted: neither,
+  node_server_running: neither,
+  node_enrolled: both,
+  node_provisioning_failed: neither,
+  node_provisioning_retried: neither,
+  node_server_deleted: neither,
+  node_admitted: both,
+  node_host_facts_changed: authorises,
+  certificate_authorized: neither,
+  certificate_issued: authorises,
+  certificate_first_used: authorises,
+  certificates_revoked: authorises,
+  pool_firewall_converged: neither,
+  job_queued: offersWork,
+  job_leased: neither,
+  job_lease_expired: offersWork,
+  job_returned: offersWork,
+  job_completed: neither,
+  job_failed: neither,
+};

@@ -1,0 +1,73 @@
+import { type AgentIdentity, authenticate } from '../certificate/authenticate.ts';
+import type { CertificateState } from '../certificate/state.ts';
+import { append, type Body, type Decision, type DecisionTime, nothing, refuse, withBodies } from '../decision.ts';
+import type { FleetEvent } from '../event/catalogue.ts';
+import type { NodeState } from '../node/state.ts';
+import { jobStream } from '../stream.ts';
+import type { JobState, LeaseGuard } from './state.ts';
+
+/** An agent reports how a job ended; `returned` hands it back undone (the agent is stopping). The result is canonical JSON text. */
+export interface CompleteJob extends AgentIdentity {
+  readonly job_id: string;
+  readonly token_sha256: string;
+  readonly outcome: 'succeeded' | 'failed' | 'returned';
+  readonly result: string;
+  readonly result_sha256: string;
+}
+
+/**
+ * Ends a lease with its outcome. Completion and expiry exclude one another: whoever closes the guard first wins, so a completion that
+ * comes after the deadline but before the expiry was decided still counts. An accepted completion repeated is nothing new.
+ * Refuses what {@link authenticate} refuses, and lease_conflict (another token, another node, fenced, unknown job).
+ */
+export function completeJob(
+  command: CompleteJob,
+  state: {
+    node: NodeState | undefined;
+    certificate: CertificateState | undefined;
+    job: JobState | undefined;
+    lease: LeaseGuard | undefined;
+  },
+  time: DecisionTime,
+): Decision {
+  const identity = authenticate(command, state, time);
+  if (!identity.ok) return identity;
+  const { job, lease } = state;
+  const held = job?.lease_token_sha256 === command.token_sha256 && job.leased_to === identity.value.node.node_id;
+  if (job === undefined || !held) return refuse('lease_conflict');
+  if (job.status !== 'leased') {
+    const repeated = job.status === endOf(command.outcome) && job.result_sha256 === command.result_sha256;
+    return repeated ? nothing() : refuse('lease_conflict');
+  }
+  if (lease !== undefined && lease.token_sha256 !== command.token_sha256) return refuse('lease_conflict');
+  const ended = append(jobStream(job.job_id), endEvent(command, job, identity.value.node.node_id));
+  if (command.outcome === 'returned') return ended;
+  const body: Body = { jobId: job.job_id, role: 'result', sha256: command.result_sha256, text: command.result };
+  return withBodies(ended, body);
+}
+
+function endOf(outcome: CompleteJob['outcome']): JobState['status'] {
+  switch (outcome) {
+    case 'succeeded':
+      return 'completed';
+    case 'failed':
+      return 'failed';
+    case 'returned':
+      return 'queued';
+  }
+}
+
+function endEvent(command: CompleteJob, job: JobState, nodeId: string): FleetEvent {
+  const common = { job_id: job.job_id, node_id: nodeId, attempt: job.attempt };
+  switch (command.outcome) {
+    case 'succeeded':
+      return { type: 'job_completed', data: { ...common, result_sha256: command.result_sha256 } };
+    case 'failed':
+      return {
+        type: 'job_failed',
+        data: { ...common, reason: 'agent_reported', result_sha256: command.result_sha256 },
+      };
+    case 'returned':
+      return { type: 'job_returned', data: common };
+  }
+}

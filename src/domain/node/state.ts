@@ -1,0 +1,62 @@
+import type { Pool } from '../fields.ts';
+
+/** Where a node is in its life. */
+export type NodeStatus = 'provisioning' | 'active';
+
+/** How far provisioning has come; `fleet provision --resume` goes on from here. */
+export type ProvisionState = 'pending' | 'server_requested' | 'awaiting_enrollment' | 'enrolled' | 'failed';
+
+/** An enrolment secret that a server may have been created with: its SHA-256 and when it ends (ms). */
+export interface ArmedSecret {
+  readonly sha256: string;
+  readonly expires_at: number;
+}
+
+/** A node as the log tells it: the row of `fleet_nodes`. Times are ms; capacity is what jobs may use. */
+export interface NodeState {
+  readonly node_id: string;
+  readonly name: string;
+  readonly pool: Pool;
+  readonly provider: string;
+  readonly region: string;
+  readonly server_type: string;
+  readonly image: string;
+  readonly placement_group: string | null;
+  readonly status: NodeStatus;
+  readonly schedulable: boolean;
+  readonly provision_state: ProvisionState;
+  readonly failure_reason: string | null;
+  readonly armed_secrets: readonly ArmedSecret[];
+  readonly server_id: number | null;
+  readonly location: string | null;
+  readonly public_ipv4: string | null;
+  readonly public_ipv6: string | null;
+  readonly private_ipv4: string | null;
+  readonly cpu_millis: number | null;
+  readonly memory_mb: number | null;
+  readonly disk_gb: number | null;
+  readonly architecture: string | null;
+  readonly host_cpu_count: number | null;
+  readonly host_memory_mb: number | null;
+  readonly host_kernel: string | null;
+  readonly host_docker_version: string | null;
+  readonly host_bridge_netfilter: boolean | null;
+  readonly agent_version: string | null;
+  readonly host_facts_at: number | null;
+  readonly requested_at: number;
+  readonly enrolled_at: number | null;
+  readonly admitted_at: number | null;
+}
+
+/** When a node was last heard (telemetry, not a fold): ms. */
+export interface NodeLiveness {
+  readonly node_id: string;
+  readonly last_seen_at: number;
+  readonly data_disk_free_gb: number | null;
+}
+
+/** When a node was last heard for sure: the later of telemetry and enrolment. */
+export function lastSeenAt(node: NodeState, liveness: NodeLiveness | undefined): number | null {
+  if (liveness === undefined) return node.enrolled_at;
+  return Math.max(liveness.last_seen_at, node.enrolled_at ?? 0);
+}

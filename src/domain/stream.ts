@@ -1,0 +1,16 @@
+import type { Pool } from './fields.ts';
+
+/** The stream of a node and of its certificates. */
+export function nodeStream(nodeId: string): string {
+  return `node-${nodeId}`;
+}
+
+/** The stream of a job. */
+export function jobStream(jobId: string): string {
+  return `job-${jobId}`;
+}
+
+/** The stream of a pool. */
+export function poolStream(pool: Pool): string {
+  return `pool-${pool}`;
+}

@@ -1,0 +1,79 @@
+import canonicalize from 'canonicalize';
+import * as v from 'valibot';
+import { catalogue, isEventType, type NewEvent } from '../domain/event/catalogue.ts';
+import type { EventDefinition } from '../domain/event/definition.ts';
+import type { EventMetadata, RecordedEvent } from '../domain/event/recorded.ts';
+import { chainHash } from './chain.ts';
+import { LogFormatError, type LogHead, type SealedEvent } from './event-log.ts';
+
+/** An event is at most this many bytes. */
+export const MAX_EVENT_BYTES = 256 * 1024;
+/** All events of one command are at most this many bytes together (EventStoreDB takes 1 MiB an append). */
+export const MAX_COMMAND_BYTES = 900 * 1024;
+
+const envelope = v.strictObject({
+  at: v.number(),
+  data: v.record(v.string(), v.unknown()),
+  metadata: v.strictObject({
+    actor: v.strictObject({
+      kind: v.picklist(['operator', 'agent', 'gateway', 'scheduler']),
+      id: v.string(),
+      database_user: v.string(),
+      client_address: v.nullable(v.string()),
+    }),
+    command_id: v.string(),
+    correlation_id: v.string(),
+    epoch: v.number(),
+    program_version: v.string(),
+  }),
+  stream: v.string(),
+  type: v.string(),
+  version: v.number(),
+});
+
+/**
+ * Writes a command's events as canonical JSON (RFC 8785), each chained to the one before. The data is checked against its schema here,
+ * once, so that nothing else can get into the log. Throws {@link LogFormatError} for data outside its schema or too large: a defect
+ * of the deciding code, never of a caller.
+ */
+export function seal(head: LogHead, events: readonly NewEvent[], metadata: EventMetadata, at: number): SealedEvent[] {
+  let { position, hash } = head;
+  let bytes = 0;
+  return events.map(({ stream, event }) => {
+    const definition: EventDefinition = catalogue[event.type];
+    const data = v.safeParse(definition.data, event.data);
+    if (!data.success) throw new LogFormatError(`${event.type}: ${v.summarize(data.issues)}`);
+    const body = canonicalize({ at, data: event.data, metadata, stream, type: event.type, version: definition.version });
+    if (body === undefined) throw new LogFormatError(`${event.type} has no JSON form`);
+    const size = Buffer.byteLength(body);
+    bytes += size;
+    if (size > MAX_EVENT_BYTES) throw new LogFormatError(`${event.type} has ${size} bytes, at most ${MAX_EVENT_BYTES}`);
+    if (bytes > MAX_COMMAND_BYTES) throw new LogFormatError(`one command's events exceed ${MAX_COMMAND_BYTES} bytes`);
+    hash = chainHash(hash, body);
+    position += 1;
+    return { body, hash, event: { position, stream, at, metadata, ...event } as RecordedEvent };
+  });
+}
+
+/** Reads stored bytes back into an event of today's version. Throws {@link LogFormatError}. */
+export function unseal(position: number, body: string): RecordedEvent {
+  const read = v.safeParse(envelope, JSON.parse(body));
+  if (!read.success) throw new LogFormatError(`position ${position}: ${v.summarize(read.issues)}`);
+  const { type, version, data, stream, at, metadata } = read.output;
+  if (!isEventType(type)) throw new LogFormatError(`position ${position}: unknown event type ${type}`);
+  return { position, stream, at, metadata, type, data: upcast(position, type, version, data) } as RecordedEvent;
+}
+
+function upcast(position: number, type: keyof typeof catalogue, version: number, written: unknown): unknown {
+  const definition: EventDefinition = catalogue[type];
+  if (version > definition.version) {
+    throw new LogFormatError(`position ${position}: ${type} version ${version} is newer than this program`);
+  }
+  let data = written;
+  for (let at = version; at < definition.version; at += 1) {
+    const step = definition.earlier[at];
+    if (step === undefined) throw new LogFormatError(`position ${position}: ${type} version ${at} is unknown`);
+    data = step.upcast(v.parse(step.data, data) as never);
+  }
+  return data;
+}

@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { finished } from 'node:stream/promises';
+import type pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { projectionOf, type TableName } from '../../projections/registry.ts';
+import type { Row } from '../../projections/table.ts';
+import { columnsOf, selectList, toCopyText } from '../tables/values.ts';
+
+const CHUNK = 64 * 1024;
+
+/** Writes rows into one table by COPY, in chunks. `drained` waits until the database has taken what was written. */
+export interface TableCopy {
+  write(row: Row): void;
+  drained(): Promise<void>;
+  end(): Promise<void>;
+}
+
+/** Starts a COPY into `schema`; the connection does nothing else until it ends. */
+export function startCopy(client: pg.ClientBase, schema: string, name: TableName): TableCopy {
+  const { table } = projectionOf(name);
+  const columns = columnsOf(table);
+  const stream = client.query(copyFrom(`COPY ${schema}.${table.name} (${selectList(table)}) FROM STDIN`));
+  const failed = finished(stream);
+  failed.catch(() => undefined);
+  let chunk = '';
+  let full = false;
+  const flush = () => {
+    if (chunk !== '') full = !stream.write(chunk);
+    chunk = '';
+  };
+  return {
+    write(row) {
+      const values: Record<string, unknown> = { ...row };
+      chunk += `${columns.map(([column, shape]) => toCopyText(shape, values[column])).join('\t')}\n`;
+      if (chunk.length >= CHUNK) flush();
+    },
+    async drained() {
+      if (full) await Promise.race([once(stream, 'drain'), failed]);
+      full = false;
+    },
+    async end() {
+      flush();
+      stream.end();
+      await failed;
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type { LogHead, SealedEvent } from '../log/event-log.ts';
+import { appendEvents, LOG_CHANNEL } from '../log/postgres/append.ts';
+import { EMPTY_HEAD, HEAD_QUERY, type Queryable } from '../log/postgres/reader.ts';
+
+/**
+ * The key of the one lock under which the fleet is decided ("PLFT"). Whoever holds it sees the projection exactly as the log tells it.
+ */
+export const DECISION_LOCK = 0x504c4654;
+
+/** What is true under the lock: where the log ends, the database's clock, what the tables were built with, whose session this is. */
+export interface UnderLock {
+  readonly head: LogHead;
+  readonly nowMs: number;
+  readonly definitionDigest: string | undefined;
+  readonly databaseUser: string;
+  readonly clientAddress: string | null;
+}
+
+const STATE_QUERY = `
+  SELECT clock_timestamp() AS now, session_user::text AS database_user, host(inet_client_addr()) AS client_address,
+         (SELECT digest FROM fleet.definition) AS digest`;
+
+/**
+ * Begins a batch. The lock is a statement of its own, and everything is read after it: a statement that both waits and reads sees rows
+ * from before the wait. The clock is read after it too. All of it is one round trip on a pipelined connection.
+ */
+export async function beginUnderLock(db: Queryable): Promise<UnderLock> {
+  const [, , state, head] = await all([
+    db.query('BEGIN'),
+    db.query({ name: 'lock', text: `SELECT pg_advisory_xact_lock(${DECISION_LOCK})` }),
+    db.query<{ now: number; database_user: string; client_address: string | null; digest: string | null }>({
+      name: 'under_lock',
+      text: STATE_QUERY,
+    }),
+    db.query<LogHead>({ name: 'log_head', text: HEAD_QUERY }),
+  ]);
+  const [row] = state.rows;
+  if (row === undefined) throw new Error('the database did not tell its clock');
+  return {
+    head: head.rows[0] ?? EMPTY_HEAD,
+    nowMs: row.now,
+    definitionDigest: row.digest ?? undefined,
+    databaseUser: row.database_user,
+    clientAddress: row.client_address,
+  };
+}
+
+/** Appends and wakes followers once the transaction has committed (NOTIFY is delivered then). */
+export async function appendBatch(db: Queryable, head: LogHead, events: readonly SealedEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  await all([appendEvents(db, head, events), db.query({ name: 'notify', text: `NOTIFY ${LOG_CHANNEL}` })]);
+}
+
+/** Commits. A failed transaction answers COMMIT with ROLLBACK and no error, so the answer is looked at. */
+export async function commit(db: Queryable): Promise<void> {
+  const { command } = await db.query('COMMIT');
+  if (command !== 'COMMIT') throw new Error(`COMMIT was answered with ${command}`);
+}
+
+/**
+ * Awaits pipelined queries: every one is awaited, so that none is left to reject on its own, and the first error is thrown, because
+ * those after it only say that the transaction is aborted.
+ */
+export async function all<const T extends readonly Promise<unknown>[]>(
+  queries: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  const settled = await Promise.allSettled(queries);
+  for (const result of settled) if (result.status === 'rejected') throw result.reason;
+  return settled.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as {
+    -readonly [K in keyof T]: Awaited<T[K]>;
+  };
+}

@@ -64,7 +64,10 @@ export function positiveInteger(hex: string): Buffer {
   return (bytes[0] ?? 0) < 0x80 ? der(TAG.integer, bytes) : der(TAG.integer, Buffer.from([0]), bytes);
 }
 
-/** Parses exactly one value that fills `bytes` (one character a byte); undefined when it is not in DER. Never throws. */
+/**
+ * Parses exactly one value that fills `bytes` (one character a byte); undefined when it is not in DER. Never throws.
+ * Left to whoever reads them: that a TRUE is FF, that a default is left out, that a SET OF is sorted.
+ */
 export function parseDer(bytes: string): DerNode | undefined {
   try {
     const node = forge.asn1.fromDer(bytes);

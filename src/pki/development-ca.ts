@@ -25,7 +25,7 @@ export interface DevelopmentPkiOptions {
  * Makes the PKI of a fleet on one machine in `dir` (0700; keys 0600): a CA, the trust bundle that holds it, and the
  * gateway's key and certificate. Each file is written whole and only where it is missing, in the order in which one
  * needs the other, so that a run cut anywhere is completed by the next. The gateway's certificate is made anew when it
- * does not cover the names or nears its end. Throws when a file that is there cannot be used: it is never overwritten.
+ * does not cover the names, nears its end, or is for a key that was lost. Throws when a file that is there cannot be used: it is never overwritten.
  */
 export async function ensureDevelopmentPki(dir: string, options: DevelopmentPkiOptions): Promise<PkiPaths> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -45,7 +45,8 @@ export async function ensureDevelopmentPki(dir: string, options: DevelopmentPkiO
   const gatewayCertPem = await ensureFile(paths.gatewayCert, 0o644, () =>
     newGatewayPem(caCertPem, caKeyPem, gatewayKeyPem, options),
   );
-  if (!stillServes(new X509Certificate(gatewayCertPem), options)) {
+  const gatewayCert = new X509Certificate(gatewayCertPem);
+  if (!gatewayCert.checkPrivateKey(createPrivateKey(gatewayKeyPem)) || !stillServes(gatewayCert, options)) {
     await writeFileAtomic(paths.gatewayCert, await newGatewayPem(caCertPem, caKeyPem, gatewayKeyPem, options), 0o644);
   }
   return paths;

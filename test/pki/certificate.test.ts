@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, randomBytes, verify, X509Certificate } from 'node:crypto';
+import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -14,7 +14,6 @@ import {
   sha256Hex,
 } from '../../src/pki/certificate.ts';
 import { parseDer } from '../../src/pki/der.ts';
-import { fileSigner } from '../../src/pki/signer.ts';
 import {
   issueAgent,
   issueServer,
@@ -22,7 +21,6 @@ import {
   newCa,
   newKey,
   openssl,
-  pemOf,
   spkiOf,
   type TestCa,
   temporaryFolder,
@@ -176,19 +174,19 @@ describe('an agent certificate', () => {
     expect(agentTbs({ ...fields, ...change }).equals(agentTbs(fields))).toBe(false);
   });
 
-  test.each<[string, Partial<AgentCertificateFields>]>([
-    ['an empty node id', { nodeId: '' }],
-    ['a wildcard', { nodeId: '*' }],
-    ['a NUL', { nodeId: 'a\0b' }],
-    ['a node id of 65 characters', { nodeId: `${'a'.repeat(40)}.${'b'.repeat(24)}` }],
-    ['a zero serial', { serialHex: '00' }],
-    ['a serial in upper case', { serialHex: 'AB' }],
-    ['a serial of 21 octets', { serialHex: '01'.repeat(21) }],
-    ['half seconds', { notBeforeMs: T0 + 500 }],
-    ['an end before the start', { notAfterMs: T0 }],
-    ['no time', { notAfterMs: Number.NaN }],
-    ['the key of another curve', { spkiDer: spkiOf(newKey('P-384')) }],
-  ])('%s: thrown', (_, change) => expect(() => agentTbs(agentFields(change))).toThrow(/a |expected /));
+  test.each<[string, Partial<AgentCertificateFields>, string]>([
+    ['an empty node id', { nodeId: '' }, 'a node id in a certificate'],
+    ['a wildcard', { nodeId: '*' }, 'a node id in a certificate'],
+    ['a NUL', { nodeId: 'a\0b' }, 'a node id in a certificate'],
+    ['a node id of 65 characters', { nodeId: `${'a'.repeat(40)}.${'b'.repeat(24)}` }, 'a node id in a certificate'],
+    ['a zero serial', { serialHex: '00' }, 'hex digits of a positive integer'],
+    ['a serial in upper case', { serialHex: 'AB' }, 'hex digits of a positive integer'],
+    ['a serial of 21 octets', { serialHex: '01'.repeat(21) }, 'at most 20 octets'],
+    ['half seconds', { notBeforeMs: T0 + 500 }, 'a whole second'],
+    ['an end at the start', { notAfterMs: T0 }, 'ends after it starts'],
+    ['no time', { notAfterMs: Number.NaN }, 'a whole second'],
+    ['the key of another curve', { spkiDer: spkiOf(newKey('P-384')) }, 'a P-256 key'],
+  ])('%s: thrown', (_, change, message) => expect(() => agentTbs(agentFields(change))).toThrow(message));
 });
 
 describe('times', () => {
@@ -262,41 +260,9 @@ describe('a CA certificate', () => {
   test.each(['', 'x'.repeat(65), 'a\nb'])('common name %j: thrown', (commonName) => {
     expect(() => caTbs({ ...agentFields(), commonName })).toThrow(RangeError);
   });
-
-  test('made by openssl: its certificates are verified by openssl, key identifier and all', async () => {
-    using folder = temporaryFolder();
-    const [keyFile, certFile] = [join(folder.path, 'ca.key'), join(folder.path, 'ca.pem')];
-    const keyPem = pemOf(newKey());
-    writeFileSync(keyFile, keyPem, { mode: 0o600 });
-    const subject = '/C=DE/O=Pushleft/CN=Fleet';
-    const certPem = await openssl(
-      'req',
-      '-x509',
-      '-new',
-      '-key',
-      keyFile,
-      '-subj',
-      subject,
-      '-days',
-      '30',
-      '-addext',
-      'keyUsage=critical,keyCertSign',
-    );
-    writeFileSync(certFile, certPem);
-    const { pem } = await issueAgent({ certPem, keyPem, signer: fileSigner(certPem, keyPem) }, newKey());
-    expect(await verifyChain(certPem, pem, 'sslclient', Math.floor(Date.now() / 1000) * 1000)).toBe(
-      'certificate.pem: OK\n',
-    );
-  });
 });
 
-describe('signing', () => {
-  test('the signer signs what the CA certificate verifies', async () => {
-    const tbs = agentTbs(agentFields());
-    expect(verify('sha256', tbs, createPublicKey(ca.certPem), await ca.signer.sign(tbs))).toBe(true);
-    expect(ca.signer.caSha256).toBe(sha256Hex(new X509Certificate(ca.certPem).raw));
-  });
-
+describe('serial numbers', () => {
   test('500 serials: distinct, positive, 17 octets of which 16 are random', () => {
     const serials = Array.from({ length: 500 }, () => newSerial(randomBytes));
     expect(new Set(serials).size).toBe(500);

@@ -89,6 +89,13 @@ describe('a development PKI', () => {
     );
   });
 
+  test("the gateway's key was lost: key and certificate are made anew", async () => {
+    using folder = temporaryFolder();
+    const paths = await ensureDevelopmentPki(folder.path, options);
+    rmSync(paths.gatewayKey);
+    expect((await loadPki(await ensureDevelopmentPki(folder.path, options))).ok).toBe(true);
+  });
+
   test('a key that cannot be read: thrown, and left as it is', async () => {
     using folder = temporaryFolder();
     writeFileSync(join(folder.path, 'ca.key'), 'damaged');

@@ -2,9 +2,11 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Certificate } from '../../src/pki/certificate.ts';
 import { fingerprintOfSocket, peerCertificate } from '../../src/pki/peer.ts';
 import { issueAgent, issueServer, newCa, newKey, pemOf, type TestCa } from './support.ts';
+
+/** The whole second in which the tests start: TLS looks at the real clock. */
+const T0 = Math.floor(Date.now() / 1000) * 1000;
 
 /** What the server saw of one client. */
 interface Seen {
@@ -56,23 +58,36 @@ async function handshake(client: { key: string; cert: string } | undefined): Pro
 }
 
 describe('a TLS 1.3 handshake', () => {
-  test('agent certificate of the trusted CA: authorized, known by its fingerprint', async () => {
+  test('agent certificate of the trusted CA: authorized, known by its fingerprint, read once', async () => {
     const key = newKey();
-    const certificate: Certificate = await issueAgent(ca, key, 1_900_000_000_000 - 3_600_000);
-    const current = await issueAgent(ca, key);
-    expect(await handshake({ key: pemOf(key), cert: current.pem })).toMatchObject({
+    const certificate = await issueAgent(ca, key, T0);
+    expect(await handshake({ key: pemOf(key), cert: certificate.pem })).toEqual({
       authorized: true,
       error: undefined,
-      fingerprint: current.fingerprintSha256,
+      fingerprint: certificate.fingerprintSha256,
       sameObject: true,
+      notAfterMs: T0 + 3_600_000,
     });
-    const early = await handshake({ key: pemOf(key), cert: certificate.pem });
-    expect(early).toMatchObject({ authorized: false, error: 'CERT_NOT_YET_VALID', notAfterMs: 1_900_000_000_000 });
+  });
+
+  test('nominal start 30 s ahead, as on a host whose clock is slow: authorized', async () => {
+    const key = newKey();
+    const { pem } = await issueAgent(ca, key, T0 + 30_000);
+    expect(await handshake({ key: pemOf(key), cert: pem })).toMatchObject({ authorized: true });
+  });
+
+  test('start an hour ahead: not authorized', async () => {
+    const key = newKey();
+    const { pem } = await issueAgent(ca, key, T0 + 3_600_000);
+    expect(await handshake({ key: pemOf(key), cert: pem })).toMatchObject({
+      authorized: false,
+      error: 'CERT_NOT_YET_VALID',
+    });
   });
 
   test('ended an hour ago: not authorized, and still known by its fingerprint', async () => {
     const key = newKey();
-    const expired = await issueAgent(ca, key, Date.now() - 7_200_000);
+    const expired = await issueAgent(ca, key, T0 - 7_200_000);
     expect(await handshake({ key: pemOf(key), cert: expired.pem })).toMatchObject({
       authorized: false,
       error: 'CERT_HAS_EXPIRED',

@@ -105,7 +105,7 @@ export interface CsrParts {
   algorithm?: Buffer;
   hash?: string;
   signature?: Buffer;
-  trailing?: Buffer;
+  extraPart?: Buffer;
 }
 
 /** DER of a request, signed with its key whatever its parts are: the refusal under test is then the only one. */
@@ -118,14 +118,8 @@ export function csrDer(parts: CsrParts = {}): Buffer {
     der(contextConstructed(0), ...(parts.attributes ?? [extensionRequest(dnsSan(NODE))])),
   );
   const signature = parts.signature ?? sign(parts.hash ?? 'sha256', info, key);
-  return Buffer.concat([
-    sequence(
-      info,
-      parts.algorithm ?? ECDSA_WITH_SHA256,
-      bitString(signature),
-      ...(parts.trailing ? [parts.trailing] : []),
-    ),
-  ]);
+  const extra = parts.extraPart === undefined ? [] : [parts.extraPart];
+  return sequence(info, parts.algorithm ?? ECDSA_WITH_SHA256, bitString(signature), ...extra);
 }
 
 export function csrPem(derBytes: Buffer): string {

@@ -1,0 +1,60 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { type AgentProcess, startAgent } from './agent-process.ts';
+import { type Authority, createAuthority } from './authority.ts';
+import { enrollingWith, type StubGateway, startStubGateway } from './stub-gateway.ts';
+
+/** The node that every test's host is. */
+export const NODE_ID = 'app-fsn1-7k2m';
+/** Planted: must be found nowhere but in its file and in the request's body. */
+export const SECRET = '5ec4e7'.padEnd(64, 'a');
+
+/** One host with its gateway: a state directory, the environment of its agent, and real listeners. */
+export interface Host extends AsyncDisposable {
+  readonly stateDir: string;
+  readonly authority: Authority;
+  readonly gateway: StubGateway;
+  readonly env: Readonly<Record<string, string>>;
+  start(...args: readonly string[]): AgentProcess;
+}
+
+/** A fresh host, whose secret is on disk and awaited by the gateway. */
+export async function freshHost(more: Readonly<Record<string, string>> = {}): Promise<Host> {
+  const folder = await temporaryDirectory();
+  const stateDir = `${folder.path}/state`;
+  await mkdir(stateDir, { mode: 0o700 });
+  await writeFile(`${stateDir}/enrollment-secret`, `${SECRET}\n`, { mode: 0o600 });
+  const authority = await createAuthority(folder.path);
+  const gateway = await startStubGateway(authority);
+  gateway.enroll = enrollingWith(authority, SECRET).behaviour;
+  const env = {
+    PUSHLEFT_NODE_ID: NODE_ID,
+    PUSHLEFT_AGENT_CA: authority.caFile,
+    PUSHLEFT_GATEWAY_URL: gateway.gatewayUrl,
+    PUSHLEFT_ENROLL_URL: gateway.enrollUrl,
+    PUSHLEFT_AGENT_STATE_DIR: stateDir,
+    PUSHLEFT_RUNTIME: 'process',
+    PUSHLEFT_DOCKER_SOCKET: `${stateDir}/no-docker.sock`,
+    ...more,
+  };
+  return {
+    stateDir,
+    authority,
+    gateway,
+    env,
+    start: (...args) => startAgent(args, env),
+    [Symbol.asyncDispose]: async () => {
+      await gateway[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A host that has enrolled, by its own agent. */
+export async function enrolledHost(more: Readonly<Record<string, string>> = {}): Promise<Host> {
+  const host = await freshHost(more);
+  await using agent = host.start('enroll');
+  const code = await agent.exited;
+  if (code !== 0) throw new Error(`enrolment exited ${code}: ${agent.stderr()}`);
+  return host;
+}

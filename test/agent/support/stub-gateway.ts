@@ -1,0 +1,215 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import * as v from 'valibot';
+import { EnrollRequest } from '../../../src/protocol/enroll.ts';
+import { CompleteRequest, HeartbeatRequest } from '../../../src/protocol/jobs.ts';
+import { LeaseRequest } from '../../../src/protocol/lease.ts';
+import type { Authority } from './authority.ts';
+
+/** An answer; `drop` closes the connection without one, `hold` never answers. */
+export type Reply =
+  | { readonly status: number; readonly body: object; readonly headers?: Readonly<Record<string, string>> }
+  | 'drop'
+  | 'hold';
+
+/** What a route was sent: a checked body, the client certificate's CN, and whether the connection is still open. */
+export interface Received<Body> {
+  readonly body: Body;
+  readonly commonName: string | undefined;
+  readonly jobId: string | undefined;
+  readonly closed: AbortSignal;
+}
+
+/** One route's behaviour, exchangeable while it runs. */
+export type Behaviour<Body> = (received: Received<Body>) => Reply | Promise<Reply>;
+
+/** A lease, heartbeat and enrolment server over real TLS, which answers what the test tells it. */
+export interface StubGateway extends AsyncDisposable {
+  readonly gatewayUrl: string;
+  readonly enrollUrl: string;
+  lease: Behaviour<LeaseRequest>;
+  heartbeat: Behaviour<HeartbeatRequest>;
+  complete: Behaviour<CompleteRequest>;
+  healthz: Behaviour<undefined>;
+  enroll: Behaviour<EnrollRequest>;
+  /** Closes both listeners and every connection; the ports stay its own. */
+  goAway(): Promise<void>;
+  /** Listens on the same ports again. */
+  comeBack(): Promise<void>;
+}
+
+/** A log head that the protocol accepts. */
+export const LOG_HEAD = '1.42.c0ffee';
+
+/** 200 without a job. */
+export const idle = (): Reply => ({ status: 200, body: { job: null, target_version: null, log_head: LOG_HEAD } });
+
+/** 200 with a job whose lease lasts `leaseMs`. */
+export function grant(
+  jobId: string,
+  leaseMs: number,
+  job: { kind?: string; payload?: unknown; token?: string } = {},
+): Reply {
+  const { kind = 'diagnose_host', payload = {}, token = `token-of-${jobId}-0123456789` } = job;
+  return {
+    status: 200,
+    body: {
+      job: {
+        id: jobId,
+        kind,
+        payload,
+        lease_token: token,
+        lease_expires_at: new Date(Date.now() + leaseMs).toISOString(),
+      },
+      target_version: null,
+      log_head: LOG_HEAD,
+    },
+  };
+}
+
+/** An error as the gateway words it. */
+export function problem(status: number, error: string, more: object = {}, headers: Record<string, string> = {}): Reply {
+  return { status, body: { error, message: 'said by the stub', ...more }, headers };
+}
+
+/**
+ * Enrolment as the gateway does it: the first key that a secret comes with gets a certificate, and again when its answer was lost;
+ * any other key is refused. `keys` counts the distinct keys that were seen.
+ */
+export function enrollingWith(
+  authority: Authority,
+  secret: string,
+): { readonly behaviour: Behaviour<EnrollRequest>; readonly keys: Set<string> } {
+  const keys = new Set<string>();
+  let granted: { readonly key: string; readonly certificatePem: string } | undefined;
+  return {
+    keys,
+    behaviour: async ({ body }) => {
+      const certificatePem = await authority.issue(body.csr_pem);
+      const key = keyDigest(certificatePem);
+      keys.add(key);
+      if (body.enrollment_secret !== secret) return problem(401, 'enrollment_refused');
+      granted ??= { key, certificatePem };
+      return granted.key === key ? certified(authority, granted.certificatePem) : problem(401, 'enrollment_refused');
+    },
+  };
+}
+
+/** 200 of an enrolment. */
+export function certified(authority: Authority, certificatePem: string): Reply {
+  const notAfter = new X509Certificate(certificatePem).validToDate.toISOString();
+  return { status: 200, body: { certificate_pem: certificatePem, ca_pem: authority.caPem, not_after: notAfter } };
+}
+
+function keyDigest(certificatePem: string): string {
+  const spki = new X509Certificate(certificatePem).publicKey.export({ type: 'spki', format: 'der' });
+  return createHash('sha256').update(spki).digest('hex');
+}
+
+/** Starts both listeners on free ports of 127.0.0.1. */
+export async function startStubGateway(authority: Authority): Promise<StubGateway> {
+  const stub = {
+    lease: idle as Behaviour<LeaseRequest>,
+    heartbeat: (() => heartbeatFor(60_000)) as Behaviour<HeartbeatRequest>,
+    complete: (() => ({ status: 200, body: {} })) as Behaviour<CompleteRequest>,
+    healthz: (() => ({ status: 200, body: { status: 'ok' } })) as Behaviour<undefined>,
+    enroll: (() => problem(401, 'enrollment_refused')) as Behaviour<EnrollRequest>,
+  };
+  const agents = createServer(
+    { ...authority.server, ca: authority.caPem, requestCert: true, rejectUnauthorized: true, minVersion: 'TLSv1.3' },
+    (request, response) => void answer(request, response, (path) => routeOf(path, stub)),
+  );
+  const enrolments = createServer({ ...authority.server, minVersion: 'TLSv1.3' }, (request, response) => {
+    void answer(request, response, (path) =>
+      path === '/v1/enroll'
+        ? { schema: EnrollRequest, behave: (received) => stub.enroll(received as never) }
+        : undefined,
+    );
+  });
+  const ports = [await listen(agents, 0), await listen(enrolments, 0)] as const;
+  const goAway = () => Promise.all([close(agents), close(enrolments)]).then(() => undefined);
+  return Object.assign(stub, {
+    gatewayUrl: `https://127.0.0.1:${ports[0]}`,
+    enrollUrl: `https://127.0.0.1:${ports[1]}`,
+    goAway,
+    comeBack: async () => {
+      await Promise.all([listen(agents, ports[0]), listen(enrolments, ports[1])]);
+    },
+    [Symbol.asyncDispose]: goAway,
+  });
+}
+
+/** 200 of a heartbeat that extends the lease by `leaseMs` from now. */
+export function heartbeatFor(leaseMs: number): Reply {
+  return { status: 200, body: { lease_expires_at: new Date(Date.now() + leaseMs).toISOString() } };
+}
+
+interface Route {
+  readonly schema: v.GenericSchema | undefined;
+  readonly behave: (received: Received<never>) => Reply | Promise<Reply>;
+}
+
+type Routes = Pick<StubGateway, 'lease' | 'heartbeat' | 'complete' | 'healthz'>;
+
+function routeOf(path: string, stub: Routes): Route | undefined {
+  if (path === '/healthz') return { schema: undefined, behave: (received) => stub.healthz(received) };
+  if (path === '/v1/agent/lease') return { schema: LeaseRequest, behave: (received) => stub.lease(received) };
+  if (path.endsWith('/heartbeat')) return { schema: HeartbeatRequest, behave: (received) => stub.heartbeat(received) };
+  if (path.endsWith('/complete')) return { schema: CompleteRequest, behave: (received) => stub.complete(received) };
+  return undefined;
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  find: (path: string) => Route | undefined,
+): Promise<void> {
+  const closed = new AbortController();
+  request.socket.once('close', () => closed.abort());
+  const path = request.url ?? '/';
+  const route = find(path);
+  if (route === undefined) return send(response, problem(404, 'not_found'));
+  const text = Buffer.concat(await request.toArray()).toString();
+  const body = route.schema === undefined ? undefined : v.safeParse(route.schema, JSON.parse(text));
+  if (body !== undefined && !body.success) return send(response, problem(400, 'invalid_request'));
+  const received = {
+    body: body?.output as never,
+    commonName: commonNameOf(request),
+    jobId: /^\/v1\/agent\/jobs\/([^/]+)\//.exec(path)?.[1],
+    closed: closed.signal,
+  };
+  send(response, await route.behave(received));
+}
+
+function commonNameOf(request: IncomingMessage): string | undefined {
+  if (!(request.socket instanceof TLSSocket)) return undefined;
+  return request.socket.getPeerX509Certificate()?.subject.replace(/^CN=/, '');
+}
+
+function send(response: ServerResponse, reply: Reply): void {
+  if (reply === 'hold') return;
+  if (reply === 'drop') {
+    response.socket?.destroy();
+    return;
+  }
+  response.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers });
+  response.end(JSON.stringify(reply.body));
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+function close(server: Server): Promise<void> {
+  if (!server.listening) return Promise.resolve();
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -5,11 +5,12 @@ import * as v from 'valibot';
 /**
  * What makes a process itself, as opposed to a later one with the same pid: pid, start time in clock ticks since boot
  * (field 22 of /proc/PID/stat, proc(5)) and the boot it lived in. A signal is only ever sent where all three match.
+ * Snake case, because it is kept in files.
  */
 export const ProcessIdentity = v.strictObject({
   pid: v.pipe(v.number(), v.integer(), v.minValue(2)),
-  startTicks: v.pipe(v.string(), v.regex(/^\d{1,20}$/)),
-  bootId: v.pipe(v.string(), v.maxLength(64)),
+  start_ticks: v.pipe(v.string(), v.regex(/^\d{1,20}$/)),
+  boot_id: v.pipe(v.string(), v.maxLength(64)),
 });
 export type ProcessIdentity = v.InferOutput<typeof ProcessIdentity>;
 
@@ -20,13 +21,13 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, startTicks] = [fields?.[0], fields?.[19]];
   if (state === undefined || startTicks === undefined || state === 'Z' || state === 'X') return undefined;
-  return { pid, startTicks, bootId: readProc('/proc/sys/kernel/random/boot_id')?.trim() ?? 'unknown' };
+  return { pid, start_ticks: startTicks, boot_id: readProc('/proc/sys/kernel/random/boot_id')?.trim() ?? 'unknown' };
 }
 
 /** Whether exactly this process still runs. */
 export function isRunning(identity: ProcessIdentity): boolean {
   const current = identifyProcess(identity.pid);
-  return current?.startTicks === identity.startTicks && current.bootId === identity.bootId;
+  return current?.start_ticks === identity.start_ticks && current.boot_id === identity.boot_id;
 }
 
 /** The arguments a process was started with; empty when it is gone or belongs to the kernel. */

@@ -28,12 +28,18 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const stateDir = await mkdtemp(join(await realpath(tmpdir()), PREFIX));
   await writeFile(join(stateDir, OWNER_FILE), JSON.stringify(identifyProcess(process.pid)));
   const server = await startPostgres({ stateDir, durable: false });
-  await createTemplate(server.superuserUrl, server.url(TEMPLATE_DATABASE));
-  project.provide('superuserUrl', server.superuserUrl);
-  return async () => {
+  const end = async () => {
     await server.stop('immediate');
     await removeRun(stateDir);
   };
+  try {
+    await createTemplate(server.superuserUrl, server.url(TEMPLATE_DATABASE));
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  project.provide('superuserUrl', server.superuserUrl);
+  return end;
 }
 
 async function createTemplate(superuserUrl: string, templateUrl: string): Promise<void> {

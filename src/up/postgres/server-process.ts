@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { type FileHandle, open, readFile, rename, stat } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client, DatabaseError } from 'pg';
+import { Client } from 'pg';
+import { describeExit, exitOf, lastLogLines, openLogFile, type ProcessExit } from '../log-file.ts';
 import { identifyProcess, isRunning, type ProcessIdentity, signalProcess, waitUntilGone } from '../process-identity.ts';
 import type { ClusterInput } from './cluster.ts';
 import { shutDown } from './orphan.ts';
@@ -13,15 +14,9 @@ import { serverArguments } from './settings.ts';
 /** As pg_ctl names them, less `smart`, which waits for clients without bound. */
 export type StopMode = 'fast' | 'immediate';
 
-export interface ServerExit {
-  code: number | null;
-  signal: NodeJS.Signals | null;
-  lastLogLines: string[];
-}
-
 export interface ServerProcess {
   process: ProcessIdentity;
-  exited: Promise<ServerExit>;
+  exited: Promise<ProcessExit>;
   stop(mode?: StopMode): Promise<void>;
 }
 
@@ -30,7 +25,6 @@ const SILENT_START_MS = 120_000;
 /** Backends of a killed server hold its shared memory until they have noticed; new starts are refused until then. */
 const SHARED_MEMORY_RELEASE_MS = 30_000;
 const PROGRESS_INTERVAL_MS = 5_000;
-const LARGEST_KEPT_LOG_BYTES = 16 * 1024 * 1024;
 
 interface LaunchInput extends ClusterInput {
   superuserUrl: string;
@@ -46,8 +40,8 @@ export async function launchServer(input: LaunchInput): Promise<ServerProcess> {
       return server;
     } catch (error) {
       await shutDown(server.process, 5_000);
-      const { lastLogLines } = await server.exited;
-      const heldByDyingBackends = lastLogLines.some((line) => line.includes('pre-existing shared memory block'));
+      const exit = await server.exited;
+      const heldByDyingBackends = exit.lastLogLines.some((line) => line.includes('pre-existing shared memory block'));
       if (!heldByDyingBackends || performance.now() >= giveUpAt) throw error;
       await delay(200);
     }
@@ -65,25 +59,23 @@ async function spawnServer({
   durable,
   dynamicSharedMemory,
 }: LaunchInput): Promise<ServerProcess> {
-  const logFile = await openLog(places.logFile);
-  const logStart = (await logFile.stat()).size;
+  const log = await openLogFile(places.logFile);
   const child = spawn(
     join(software.root, 'bin/postgres'),
     ['-D', places.dataDir, ...serverArguments({ socketDir: places.socketDir, durable, dynamicSharedMemory })],
     {
       cwd: '/',
       detached: true,
-      stdio: ['ignore', logFile.fd, logFile.fd],
+      stdio: ['ignore', log.file.fd, log.file.fd],
       env: programEnvironment(),
       ...credentials(user),
     },
   );
   const identity = child.pid === undefined ? undefined : identifyProcess(child.pid);
-  const exited = exitOf(child, places.logFile, logStart);
-  await logFile.close();
+  const exited = exitOf(child, places.logFile, log.startBytes);
+  await log.file.close();
   if (identity === undefined) {
-    const { lastLogLines } = await exited;
-    throw new Error(`PostgreSQL could not be started: ${lastLogLines.join('; ')}`);
+    throw new Error(`PostgreSQL could not be started: ${describeExit(await exited)}`);
   }
   await writeRecord(places, identity);
   const endWithUs = () => signalProcess(identity, 'SIGINT');
@@ -104,38 +96,6 @@ async function stopServer(identity: ProcessIdentity, mode: StopMode): Promise<vo
   await shutDown(identity);
 }
 
-async function openLog(path: string): Promise<FileHandle> {
-  const size = await stat(path).then(
-    (found) => found.size,
-    () => 0,
-  );
-  if (size > LARGEST_KEPT_LOG_BYTES) await rename(path, `${path}.1`);
-  return open(path, 'a', 0o600);
-}
-
-/** Listens at once, so that an exit in the very first moment is not missed. */
-function exitOf(child: ChildProcess, logFile: string, logStart: number): Promise<ServerExit> {
-  const { promise, resolve } = Promise.withResolvers<ServerExit>();
-  child.once('error', (error) => resolve({ code: null, signal: null, lastLogLines: [error.message] }));
-  child.once('exit', (code, signal) => {
-    lastLines(logFile, logStart).then(
-      (lastLogLines) => resolve({ code, signal, lastLogLines }),
-      () => resolve({ code, signal, lastLogLines: [] }),
-    );
-  });
-  return promise;
-}
-
-/** The last ten lines that the log holds beyond byte `from`. */
-async function lastLines(path: string, from: number): Promise<string[]> {
-  const content = await readFile(path).catch(() => Buffer.alloc(0));
-  const text = content
-    .subarray(Math.max(from, content.length - 16_384))
-    .toString('utf8')
-    .trimEnd();
-  return text === '' ? [] : text.split('\n').slice(-10);
-}
-
 async function waitUntilReady(server: ServerProcess, { places, superuserUrl, log }: LaunchInput): Promise<void> {
   const startedAt = performance.now();
   let [quietSince, saidAt, logSize] = [startedAt, startedAt, -1];
@@ -144,25 +104,23 @@ async function waitUntilReady(server: ServerProcess, { places, superuserUrl, log
       throw new Error(`PostgreSQL ended while starting: ${describeExit(await server.exited)}`);
     }
     const now = performance.now();
+    const seconds = Math.round((now - startedAt) / 1000);
     const { size } = await stat(places.logFile);
     if (size !== logSize) [quietSince, logSize] = [now, size];
     if (now - quietSince > SILENT_START_MS) {
-      throw new Error(
-        `PostgreSQL accepts no connection ${Math.round((now - startedAt) / 1000)} s after its start: ${(await lastLines(places.logFile, 0)).join('; ')}`,
-      );
+      const lines = await lastLogLines(places.logFile);
+      throw new Error([`PostgreSQL accepts no connection ${seconds} s after its start`, ...lines].join('; '));
     }
     if (now - saidAt > PROGRESS_INTERVAL_MS) {
       saidAt = now;
-      log(`PostgreSQL: still starting (${Math.round((now - startedAt) / 1000)} s)`);
+      log(`PostgreSQL: still starting (${seconds} s)`);
     }
     await delay(20);
   }
 }
 
-/** One plain line of how the server ended, for people. */
-export function describeExit({ code, signal, lastLogLines }: ServerExit): string {
-  return [signal === null ? `exit code ${code}` : `signal ${signal}`, ...lastLogLines].join('; ');
-}
+/** It was ready and is starting again (57P03, cannot_connect_now) or ending; anything else will not change by waiting. */
+const PASSING = new Set(['57P03', 'ECONNREFUSED', 'ECONNRESET', 'ENOENT']);
 
 /** postmaster.pid says `ready` in its eighth line; asking there first spares the log a refused connection every 20 ms. */
 async function acceptsConnections(dataDir: string, superuserUrl: string): Promise<boolean> {
@@ -174,8 +132,7 @@ async function acceptsConnections(dataDir: string, superuserUrl: string): Promis
     await client.query('SELECT 1');
     return true;
   } catch (error) {
-    // 57P03: it was ready and is starting up again. Anything else will not change by waiting.
-    if (error instanceof DatabaseError && error.code === '57P03') return false;
+    if (error instanceof Error && 'code' in error && PASSING.has(String(error.code))) return false;
     throw error;
   } finally {
     await client.end().catch(() => {});

@@ -1,13 +1,14 @@
 import { realpath } from 'node:fs/promises';
+import type { ProcessExit } from '../log-file.ts';
 import { ensurePrivateDirectory } from '../private-files.ts';
 import type { ProcessIdentity } from '../process-identity.ts';
 import { ensureCluster, SUPERUSER } from './cluster.ts';
 import { endOrphan } from './orphan.ts';
 import { preparePlaces, readRecord, setAsideForeignData, writeRecord } from './places.ts';
-import { launchServer, type ServerExit, type StopMode } from './server-process.ts';
+import { launchServer, type StopMode } from './server-process.ts';
 import { chooseServiceUser } from './service-user.ts';
 import { chooseDynamicSharedMemory } from './settings.ts';
-import { locateSoftware, reachableSoftware } from './software.ts';
+import { locateSoftware, type PostgresSoftware, reachableSoftware } from './software.ts';
 
 export interface StartPostgresOptions {
   /** Created (0700) when missing. Only one start at a time may work on it: `up` holds its lock. */
@@ -18,6 +19,8 @@ export interface StartPostgresOptions {
   log?: (line: string) => void;
   /** Where shared memory is looked for; /dev/shm but in tests. */
   sharedMemoryDir?: string;
+  /** PostgreSQL's programs; those that npm installed unless given. */
+  software?: PostgresSoftware;
 }
 
 export interface PostgresServer {
@@ -31,7 +34,7 @@ export interface PostgresServer {
   dataDir: string;
   logFile: string;
   /** Settles when the server is gone, by `stop` or by a crash; with the last lines of its log. Never rejects. */
-  exited: Promise<ServerExit>;
+  exited: Promise<ProcessExit>;
   /** `fast` (default) breaks connections off and writes a checkpoint, `immediate` leaves recovery to the next start. */
   stop(mode?: StopMode): Promise<void>;
 }
@@ -52,7 +55,7 @@ export async function startPostgres(options: StartPostgresOptions): Promise<Post
   const [user, record, installed, dynamicSharedMemory] = await Promise.all([
     chooseServiceUser(),
     readRecord(stateDir),
-    locateSoftware(),
+    options.software ?? locateSoftware(),
     chooseDynamicSharedMemory(options.sharedMemoryDir),
   ]);
   const software = await reachableSoftware(installed, user);

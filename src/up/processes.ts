@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type EndOptions, endProcess, type NamedProcess } from './end-process.ts';
+import { describeExit, exitOf, lastLogLines, openLogFile, type ProcessExit } from './log-file.ts';
+import { identifyProcess, isRunning, signalProcess } from './process-identity.ts';
+
+export interface ProgramStart {
+  /** Names it in messages, in up.json and its log: STATE_DIR/logs/<name>.log. */
+  name: string;
+  command: string;
+  args: string[];
+  /** Its whole environment: nothing of ours is inherited. */
+  env: Readonly<Record<string, string>>;
+  /** Default: the state directory. */
+  cwd?: string;
+  /** Asked until it answers true; a throw counts as not yet. */
+  ready: () => boolean | Promise<boolean>;
+  /** Default 60 s. The wait also ends with the process. */
+  readyDeadlineMs?: number;
+}
+
+export interface SupervisedProcess extends NamedProcess {
+  logFile: string;
+  /** Never rejects. */
+  exited: Promise<ProcessExit>;
+}
+
+export interface SupervisorOptions {
+  stateDir: string;
+  /** Called, and awaited, with all that run whenever one was started or has ended: `up` writes them to up.json. */
+  record: (running: readonly SupervisedProcess[]) => Promise<void>;
+  /** Called when a process ends that nobody asked to. It is not started again: what ends by itself needs a person's eye. */
+  onUnexpectedExit: (ended: SupervisedProcess, exit: ProcessExit) => void;
+  log?: (line: string) => void;
+}
+
+/**
+ * Starts the fleet's programs and stops them in the reverse order. Each leads a session of its own, so that Ctrl-C at the
+ * terminal reaches `up` alone, which then stops the users of a thing before the thing.
+ */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  /** In the order of their start, each with what is done once it has ended. */
+  readonly #running = new Map<SupervisedProcess, Promise<void>>();
+  readonly #stopping = new Set<SupervisedProcess>();
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
+  get running(): readonly SupervisedProcess[] {
+    return [...this.#running.keys()];
+  }
+
+  /** Answers when the program is ready. Throws with its last log lines when it ends or stays unready; it is stopped then. */
+  async start(program: ProgramStart): Promise<SupervisedProcess> {
+    const started = await spawnProgram(program, this.#options.stateDir);
+    this.#running.set(started, this.#afterExit(started));
+    try {
+      await this.#options.record(this.running);
+      await waitUntilReady(started, program);
+      return started;
+    } catch (error) {
+      await this.#stop(started, { graceMs: 5_000 });
+      throw error;
+    }
+  }
+
+  /** SIGTERM, and SIGKILL to the whole process group after the grace; the last started first, one at a time. */
+  async stopAll(options: EndOptions = {}): Promise<void> {
+    for (const running of this.running.toReversed()) await this.#stop(running, options);
+  }
+
+  /** SIGKILL to all at once, without waiting: for the second Ctrl-C. */
+  killAll(): void {
+    for (const running of this.running) {
+      this.#stopping.add(running);
+      signalProcess(running.process, 'SIGKILL', { group: true });
+    }
+  }
+
+  async #stop(running: SupervisedProcess, options: EndOptions): Promise<void> {
+    const ended = this.#running.get(running);
+    this.#stopping.add(running);
+    await endProcess(running, { ...(this.#options.log === undefined ? {} : { log: this.#options.log }), ...options });
+    await ended;
+  }
+
+  async #afterExit(ended: SupervisedProcess): Promise<void> {
+    const exit = await ended.exited;
+    this.#running.delete(ended);
+    if (!this.#stopping.delete(ended)) this.#options.onUnexpectedExit(ended, exit);
+    await this.#options.record(this.running).catch((error: unknown) => {
+      // The next `up` compares start times, so a stale entry harms nobody.
+      this.#options.log?.(`${ended.name}: its end could not be recorded: ${String(error)}`);
+    });
+  }
+}
+
+async function spawnProgram(
+  { name, command, args, env, cwd }: ProgramStart,
+  stateDir: string,
+): Promise<SupervisedProcess> {
+  const logFile = join(stateDir, 'logs', `${name}.log`);
+  const log = await openLogFile(logFile);
+  const child = spawn(command, args, {
+    cwd: cwd ?? stateDir,
+    env: { ...env },
+    detached: true,
+    stdio: ['ignore', log.file.fd, log.file.fd],
+  });
+  // Before anything is awaited: until Node has reaped it, even a child that ended at once has its entry in /proc.
+  const identity = child.pid === undefined ? undefined : identifyProcess(child.pid);
+  const exited = exitOf(child, logFile, log.startBytes);
+  await log.file.close();
+  if (identity === undefined) throw new Error(`${name} could not be started: ${describeExit(await exited)}`);
+  return { name, process: identity, logFile, exited };
+}
+
+async function waitUntilReady(started: SupervisedProcess, program: ProgramStart): Promise<void> {
+  const { readyDeadlineMs = 60_000 } = program;
+  const startedAt = performance.now();
+  for (;;) {
+    if (!isRunning(started.process)) {
+      throw new Error(`${started.name} ended while starting: ${describeExit(await started.exited)}`);
+    }
+    if (await answersTrue(program)) return;
+    if (performance.now() - startedAt >= readyDeadlineMs) {
+      const lines = await lastLogLines(started.logFile);
+      throw new Error([`${started.name} is not ready after ${readyDeadlineMs} ms`, ...lines].join('; '));
+    }
+    await delay(50);
+  }
+}
+
+async function answersTrue(program: ProgramStart): Promise<boolean> {
+  try {
+    return await program.ready();
+  } catch {
+    return false;
+  }
+}

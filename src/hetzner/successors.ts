@@ -16,7 +16,13 @@ export function successorsOf(name: string, types: readonly ServerType[], locatio
   return types
     .flatMap((type) => {
       const parts = partsOf(type.name);
-      if (parts === undefined || parts.family !== old.family || parts.size !== old.size || parts.generation <= old.generation) return [];
+      if (
+        parts === undefined ||
+        parts.family !== old.family ||
+        parts.size !== old.size ||
+        parts.generation <= old.generation
+      )
+        return [];
       return isCurrent(type, location) ? [{ name: type.name, generation: parts.generation }] : [];
     })
     .sort((a, b) => b.generation - a.generation)

@@ -26,7 +26,7 @@ report_failure() {
 # put_file MODE PATH: writes standard input. The file has its mode before it has its name, so nobody reads a secret in between.
 put_file() {
   local mode=$1 path=$PUSHLEFT_ROOT$2
-  install -d -m 0755 "$(dirname "$path")"
+  mkdir -p "$(dirname "$path")"
   (umask 077 && cat >"$path.new")
   chmod "$mode" "$path.new"
   mv -f -T "$path.new" "$path"

@@ -20,7 +20,7 @@ export type RenderedUserData =
  * once, and each value appears only inside a quoted heredoc, which bash copies without looking into it.
  */
 export function renderUserData(values: CloudInitValues): RenderedUserData {
-  const checked = v.safeParse(CloudInitValues, values);
+  const checked = v.safeParse(CloudInitValues, values, { abortPipeEarly: true });
   if (!checked.success) return { ok: false, code: 'value_invalid', problems: checked.issues.map(describeIssue) };
   const files = hostFiles(checked.output).map(putFile).join('\n');
   const script = template('bootstrap.sh').replace('  # @FILES@', () => files);

@@ -11,7 +11,7 @@ const POINT_BYTES = 65;
 
 /** The key in a DER SubjectPublicKeyInfo, or undefined when it is anything but an uncompressed point that lies on P-256. */
 export function p256PublicKey(spkiDer: Buffer): KeyObject | undefined {
-  if (spkiDer.length !== SPKI_BYTES || !spkiDer.subarray(0, SPKI_PREFIX.length).equals(SPKI_PREFIX)) return undefined;
+  if (!hasP256Shape(spkiDer)) return undefined;
   try {
     return createPublicKey({ key: spkiDer, format: 'der', type: 'spki' });
   } catch {
@@ -21,8 +21,12 @@ export function p256PublicKey(spkiDer: Buffer): KeyObject | undefined {
 
 /** Key identifier of a P-256 key: SHA-1 over the point (RFC 5280 section 4.2.1.2, method 1); a name, not a safeguard. */
 export function keyIdentifier(spkiDer: Buffer): Buffer {
-  if (spkiDer.length !== SPKI_BYTES || !spkiDer.subarray(0, SPKI_PREFIX.length).equals(SPKI_PREFIX)) {
+  if (!hasP256Shape(spkiDer)) {
     throw new TypeError('expected the SubjectPublicKeyInfo of a P-256 key');
   }
   return createHash('sha1').update(spkiDer.subarray(-POINT_BYTES)).digest();
+}
+
+function hasP256Shape(spkiDer: Buffer): boolean {
+  return spkiDer.length === SPKI_BYTES && spkiDer.subarray(0, SPKI_PREFIX.length).equals(SPKI_PREFIX);
 }

@@ -185,6 +185,7 @@ describe('an agent certificate', () => {
     ['half seconds', { notBeforeMs: T0 + 500 }, 'a whole second'],
     ['an end at the start', { notAfterMs: T0 }, 'ends after it starts'],
     ['no time', { notAfterMs: Number.NaN }, 'a whole second'],
+    ['a key with a byte behind it', { spkiDer: Buffer.concat([spkiOf(newKey()), Buffer.from([0])]) }, 'a P-256 key'],
     ['the key of another curve', { spkiDer: spkiOf(newKey('P-384')) }, 'a P-256 key'],
   ])('%s: thrown', (_, change, message) => expect(() => agentTbs(agentFields(change))).toThrow(message));
 });

@@ -29,7 +29,8 @@ const refused = (code: string) => ({ ok: false, code });
 const printable = (text: string): Buffer => der(TAG.printableString, Buffer.from(text));
 const BASIC_CONSTRAINTS = '2.5.29.19';
 const KEY_USAGE = '2.5.29.15';
-const CA_TRUE = sequence(der(TAG.boolean, Buffer.from([0xff])));
+const YES = der(TAG.boolean, Buffer.from([0xff]));
+const CA_TRUE = sequence(YES);
 
 /** A request made by the openssl CLI from a `req` configuration's extension lines and arguments. */
 async function opensslCsr(keyPem: string, subject: string, ...args: string[]): Promise<string> {
@@ -160,6 +161,10 @@ describe('a subject that is not exactly the node id', () => {
     ['empty', subjectOf()],
     ['two common names in two RDNs', subjectOf([commonName(NODE)], [commonName(NODE)])],
     ['two common names in one RDN', subjectOf([commonName(NODE), commonName(NODE)])],
+    [
+      'a third part in the name',
+      subjectOf([sequence(oid('2.5.4.3'), der(TAG.utf8String, Buffer.from(NODE)), sequence())]),
+    ],
     ['an organisation besides', subjectOf([commonName(NODE)], [nameAttribute('2.5.4.10', 'Pushleft')])],
     ['an organisation instead', subjectOf([nameAttribute('2.5.4.10', NODE)])],
     ['NUL at the end', subjectOf([commonName(`${NODE}\0`)])],
@@ -258,6 +263,16 @@ describe('extensions and attributes', () => {
       'an extension request with two values',
       attributeOf('1.2.840.113549.1.9.14', sequence(dnsSan(NODE)), sequence(dnsSan(NODE))),
     ],
+    ['an attribute of three parts', sequence(oid('1.2.3'), der(TAG.set), der(TAG.set))],
+    [
+      'an extension of four parts',
+      extensionRequest(sequence(oid('1.2.3'), YES, der(TAG.octetString), der(TAG.octetString))),
+    ],
+    [
+      'an extension of four parts, the value last',
+      extensionRequest(sequence(oid('1.2.3'), YES, YES, der(TAG.octetString))),
+    ],
+    ['a key usage without bits', extensionRequest(extensionOf(KEY_USAGE, bitString(Buffer.alloc(0))))],
     ['an attribute that is no sequence', printable('x')],
     ['an extension without a value', extensionRequest(sequence(oid('2.5.29.17')))],
     [

@@ -77,6 +77,7 @@ export async function issueServer(ca: TestCa, key: KeyObject, nowMs = Date.now()
 }
 
 const utf8 = (text: string): Buffer => der(TAG.utf8String, Buffer.from(text, 'utf8'));
+const NOTHING = Buffer.alloc(0);
 const YES = der(TAG.boolean, Buffer.from([0xff]));
 
 /** AttributeTypeAndValue of a name. */
@@ -105,6 +106,7 @@ export interface CsrParts {
   algorithm?: Buffer;
   hash?: string;
   signature?: Buffer;
+  extraField?: Buffer;
   extraPart?: Buffer;
 }
 
@@ -116,10 +118,10 @@ export function csrDer(parts: CsrParts = {}): Buffer {
     parts.subject ?? subjectOf([commonName(NODE)]),
     parts.spki ?? spkiOf(key),
     der(contextConstructed(0), ...(parts.attributes ?? [extensionRequest(dnsSan(NODE))])),
+    parts.extraField ?? NOTHING,
   );
   const signature = parts.signature ?? sign(parts.hash ?? 'sha256', info, key);
-  const extra = parts.extraPart === undefined ? [] : [parts.extraPart];
-  return sequence(info, parts.algorithm ?? ECDSA_WITH_SHA256, bitString(signature), ...extra);
+  return sequence(info, parts.algorithm ?? ECDSA_WITH_SHA256, bitString(signature), parts.extraPart ?? NOTHING);
 }
 
 export function csrPem(derBytes: Buffer): string {

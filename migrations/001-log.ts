@@ -17,7 +17,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       body text NOT NULL,
       UNIQUE (stream, revision)
     )`.execute(db);
-  await sql`CREATE TABLE log.append_grants (role name NOT NULL, event_type text NOT NULL, PRIMARY KEY (role, event_type))`.execute(db);
+  await sql`CREATE TABLE log.append_grants (role name NOT NULL, event_type text NOT NULL, PRIMARY KEY (role, event_type))`.execute(
+    db,
+  );
   await sql`
     CREATE FUNCTION log.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN

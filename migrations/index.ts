@@ -43,7 +43,9 @@ export async function migrate(databaseUrl: string): Promise<MigrationReport> {
 }
 
 async function buildProjections(db: Kysely<unknown>, pool: ReturnType<typeof createPool>): Promise<boolean> {
-  const { rows } = await sql<{ there: boolean }>`SELECT to_regclass('fleet.definition') IS NOT NULL AS there`.execute(db);
+  const { rows } = await sql<{ there: boolean }>`SELECT to_regclass('fleet.definition') IS NOT NULL AS there`.execute(
+    db,
+  );
   if (rows[0]?.there === true) {
     const built = await sql<{ digest: string }>`SELECT digest FROM fleet.definition`.execute(db);
     if (built.rows[0]?.digest === DEFINITION_DIGEST) return false;

@@ -35,7 +35,7 @@ const table = defineTable<CertificateState>()({
 export const fleetNodeCertificates = defineProjection(table, {
   certificate_authorized: creates(
     (e) => e.data.certificate_id,
-    ({ at, data: { cause: _, ...data } }): CertificateState => ({
+    ({ at, data: { cause: _cause, ...data } }): CertificateState => ({
       ...data,
       fingerprint: null,
       certificate_pem: null,
@@ -48,9 +48,17 @@ export const fleetNodeCertificates = defineProjection(table, {
   ),
   certificate_issued: updates(
     (e) => e.data.certificate_id,
-    (row, { at, data }) => ({ ...row, fingerprint: data.fingerprint, certificate_pem: data.certificate_pem, issued_at: at }),
+    (row, { at, data }) => ({
+      ...row,
+      fingerprint: data.fingerprint,
+      certificate_pem: data.certificate_pem,
+      issued_at: at,
+    }),
   ),
-  certificate_first_used: updates((e) => e.data.certificate_id, (row, { at }) => ({ ...row, first_used_at: at })),
+  certificate_first_used: updates(
+    (e) => e.data.certificate_id,
+    (row, { at }) => ({ ...row, first_used_at: at }),
+  ),
   certificates_revoked: updatesEach(
     (e) => e.data.certificate_ids,
     (row, { at, data }) => ({ ...row, revoked_at: at, revoked_reason: data.reason }),

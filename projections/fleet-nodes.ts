@@ -115,7 +115,10 @@ export const fleetNodes = defineProjection(table, {
       private_ipv4: data.private_ipv4,
     }),
   ),
-  certificate_authorized: updates((e) => e.data.node_id, (row) => ({ ...row, armed_secrets: [] })),
+  certificate_authorized: updates(
+    (e) => e.data.node_id,
+    (row) => ({ ...row, armed_secrets: [] }),
+  ),
   node_enrolled: updates(
     (e) => e.data.node_id,
     (row, e) => ({ ...row, status: 'active', provision_state: 'enrolled', failure_reason: null, enrolled_at: e.at }),
@@ -132,7 +135,10 @@ export const fleetNodes = defineProjection(table, {
     (e) => e.data.node_id,
     (row) => ({ ...row, server_id: null, public_ipv4: null, public_ipv6: null, private_ipv4: null }),
   ),
-  node_admitted: updates((e) => e.data.node_id, (row, e) => ({ ...row, schedulable: true, admitted_at: e.at })),
+  node_admitted: updates(
+    (e) => e.data.node_id,
+    (row, e) => ({ ...row, schedulable: true, admitted_at: e.at }),
+  ),
   node_host_facts_changed: updates(
     (e) => e.data.node_id,
     (row, e) => ({

@@ -11,5 +11,8 @@ const table = defineTable<PoolFirewallState>()({
 
 /** One row a pool whose provider firewall was ever converged. */
 export const poolFirewalls = defineProjection(table, {
-  pool_firewall_converged: sets((e) => e.data.pool, (_, e) => ({ ...e.data, converged_at: e.at })),
+  pool_firewall_converged: sets(
+    (e) => e.data.pool,
+    (_, e) => ({ ...e.data, converged_at: e.at }),
+  ),
 });

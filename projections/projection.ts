@@ -1,6 +1,6 @@
 import type { EventType } from '../src/domain/event/catalogue.ts';
 import type { RecordedEvent, RecordedOf } from '../src/domain/event/recorded.ts';
-import type { Row, Table } from './table.ts';
+import type { AnyTable, Row, Table } from './table.ts';
 
 /** Key of a row: what its table's key column holds. */
 export type Key = string | number;
@@ -16,8 +16,8 @@ type Handlers<R> = { readonly [T in EventType]?: Handler<R, RecordedOf<T>> };
 /**
  * A table and the pure fold that fills it. The same definition serves the transactor's batch, rebuild, verify, time travel and tests.
  */
-export interface Projection<R extends Row = Row, N extends string = string> {
-  readonly table: Table<R, N>;
+export interface Projection<R extends Row, T extends AnyTable = AnyTable> {
+  readonly table: T;
   /** The keys of the rows that an event touches; empty for most events. */
   keys(event: RecordedEvent): readonly Key[];
   /** The row after the event. Throws {@link FoldError} when the log cannot be true, such as an update of a row that never was. */
@@ -32,7 +32,10 @@ export class FoldError extends Error {
 }
 
 /** Binds a table to its fold. */
-export function defineProjection<R extends Row, N extends string>(table: Table<R, N>, handlers: Handlers<R>): Projection<R, N> {
+export function defineProjection<R extends Row, N extends string>(
+  table: Table<R, N>,
+  handlers: Handlers<R>,
+): Projection<R, Table<R, N>> {
   const handlerOf = (event: RecordedEvent) => handlers[event.type] as Handler<R, RecordedEvent> | undefined;
   return {
     table,

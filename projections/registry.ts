@@ -6,6 +6,7 @@ import { jobs } from './jobs.ts';
 import { nodeLiveness } from './node-liveness.ts';
 import { poolFirewalls } from './pool-firewalls.ts';
 import type { Projection } from './projection.ts';
+import type { Row } from './table.ts';
 
 /** Every table that events write or decisions read. Adding a projection is one file and one line here. */
 export const registry = {
@@ -22,14 +23,14 @@ export const registry = {
 export type TableName = keyof typeof registry;
 
 /** The row type of a table. */
-export type RowOf<T extends TableName> = (typeof registry)[T] extends Projection<infer R, string> ? R : never;
+export type RowOf<T extends TableName> = (typeof registry)[T] extends Projection<infer R> ? R : never;
 
 /** All tables' names, in the registry's order. */
 export const TABLE_NAMES = Object.keys(registry) as readonly TableName[];
 
 /** The projection of a table, its row type forgotten: for code that treats all tables alike. */
-export function projectionOf(name: TableName): Projection {
-  return registry[name] as Projection;
+export function projectionOf(name: TableName): Projection<Row> {
+  return registry[name];
 }
 
 /** The tables that are folds of the log alone: what rebuild writes and verify compares. */

@@ -15,17 +15,23 @@ export interface Column {
  * `schema` fleet: a disposable fold. `schema` telemetry: decisions read it and events may write it, but others change it too, so
  * neither rebuild nor verify touch it.
  */
-export interface Table<R extends Row = Row, N extends string = string> {
-  readonly name: N;
+export interface AnyTable {
+  readonly name: string;
   readonly schema: 'fleet' | 'telemetry';
-  readonly key: keyof R & string;
+  readonly key: string;
   /** Others write these rows as well, so a command that reads one holds it locked until its batch commits. */
   readonly guard?: boolean;
   /** Each row is created by one event and never touched again, so a rebuild need not hold it. Exactly one table may say so. */
   readonly appendOnly?: boolean;
-  readonly columns: { readonly [C in keyof R & string]: Column };
+  readonly columns: Readonly<Record<string, Column>>;
   readonly indexes: readonly TableIndex[];
-  readonly row?: R;
+}
+
+/** A table whose rows are `R`: each of its columns is a field of `R` and the other way round. */
+export interface Table<R extends Row, N extends string = string> extends AnyTable {
+  readonly name: N;
+  readonly key: keyof R & string;
+  readonly columns: { readonly [C in keyof R & string]: Column };
 }
 
 /** A secondary index. `where` makes it partial; `unique` is a backstop, the rule itself is in a decision. */
@@ -54,7 +60,7 @@ export const json = Object.assign(column('json'), { orNull: orNull('json') });
 
 /** Defines a table whose rows are `R`; every column of `R` has to be there. */
 export function defineTable<R extends Row>() {
-  return <N extends string>(table: Omit<Table<R, N>, 'row' | 'schema'> & { schema?: Table['schema'] }): Table<R, N> => ({
+  return <N extends string>(table: Omit<Table<R, N>, 'schema'> & { schema?: AnyTable['schema'] }): Table<R, N> => ({
     schema: 'fleet',
     ...table,
   });

@@ -1,8 +1,8 @@
-import type { EventData } from '../domain/event/catalogue.ts';
 import { authorizeEnrollment, type Enrollment, recordIssued } from '../domain/certificate/enroll.ts';
 import { recordFirstUse } from '../domain/certificate/first-use.ts';
 import { revokeCertificates } from '../domain/certificate/revoke.ts';
 import type { CertificateState } from '../domain/certificate/state.ts';
+import type { EventData } from '../domain/event/catalogue.ts';
 import type { NodeState } from '../domain/node/state.ts';
 import type { CommandDefinition } from '../transactor/command.ts';
 import { certificatesOfNode } from '../transactor/finders.ts';

@@ -1,3 +1,5 @@
+import type { Decision, DecisionTime } from '../domain/decision.ts';
+import type { EventData } from '../domain/event/catalogue.ts';
 import { admitNode } from '../domain/node/admit.ts';
 import { type HostFacts, recordHostFacts } from '../domain/node/host-facts.ts';
 import {
@@ -10,8 +12,6 @@ import {
   requestNode,
   retryProvisioning,
 } from '../domain/node/provision.ts';
-import type { EventData } from '../domain/event/catalogue.ts';
-import type { Decision, DecisionTime } from '../domain/decision.ts';
 import type { NodeState } from '../domain/node/state.ts';
 import type { CommandDefinition } from '../transactor/command.ts';
 import { certificatesOfNode, nodeByName } from '../transactor/finders.ts';

@@ -1,6 +1,7 @@
 import pg from 'pg';
 
-const { builtins } = pg.types;
+const INT8: number = pg.types.builtins.INT8;
+const TIMESTAMPTZ: number = pg.types.builtins.TIMESTAMPTZ;
 
 /** Reads PostgreSQL's text form of a timestamptz (sessions are in UTC) as ms. */
 export function parseTimestamp(text: string): number {
@@ -9,9 +10,9 @@ export function parseTimestamp(text: string): number {
 
 /** How our sessions read values: bigint as a safe integer, timestamptz as ms, json and jsonb parsed. */
 export const typeParsers: pg.CustomTypesConfig = {
-  getTypeParser(oid: number, format?: 'text' | 'binary') {
-    if (oid === builtins.INT8) return Number;
-    if (oid === builtins.TIMESTAMPTZ) return parseTimestamp;
+  getTypeParser(oid: pg.types.TypeId, format?: 'text' | 'binary') {
+    if (oid === INT8) return Number;
+    if (oid === TIMESTAMPTZ) return parseTimestamp;
     return pg.types.getTypeParser(oid, format);
   },
 };

@@ -1,3 +1,5 @@
+import type { Refusal } from './result.ts';
+
 /**
  * Every code with which a command can be refused, and what the person who asked reads.
  * The tables of HTTP statuses (src/gateway) and exit codes (cli) are checked by the compiler against these keys.
@@ -53,11 +55,8 @@ export const refusals = {
 export type RefusalCode = keyof typeof refusals;
 
 /** Fills a refusal's message and remedy with its details, for people. */
-export function describeRefusal(refusal: {
-  code: RefusalCode;
-  details: Readonly<Record<string, unknown>>;
-}): { message: string; remedy: string } {
-  const fill = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(refusal.details[name] ?? name));
-  const entry = refusals[refusal.code];
-  return { message: fill(entry.message), remedy: fill(entry.remedy) };
+export function describeRefusal({ code, details }: Refusal): { message: string; remedy: string } {
+  const fill = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, name: string) => `${details[name] ?? name}`);
+  const { message, remedy } = refusals[code];
+  return { message: fill(message), remedy: fill(remedy) };
 }

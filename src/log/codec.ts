@@ -43,7 +43,14 @@ export function seal(head: LogHead, events: readonly NewEvent[], metadata: Event
     const definition: EventDefinition = catalogue[event.type];
     const data = v.safeParse(definition.data, event.data);
     if (!data.success) throw new LogFormatError(`${event.type}: ${v.summarize(data.issues)}`);
-    const body = canonicalize({ at, data: event.data, metadata, stream, type: event.type, version: definition.version });
+    const body = canonicalize({
+      at,
+      data: event.data,
+      metadata,
+      stream,
+      type: event.type,
+      version: definition.version,
+    });
     if (body === undefined) throw new LogFormatError(`${event.type} has no JSON form`);
     const size = Buffer.byteLength(body);
     bytes += size;
@@ -51,7 +58,7 @@ export function seal(head: LogHead, events: readonly NewEvent[], metadata: Event
     if (bytes > MAX_COMMAND_BYTES) throw new LogFormatError(`one command's events exceed ${MAX_COMMAND_BYTES} bytes`);
     hash = chainHash(hash, body);
     position += 1;
-    return { body, hash, event: { position, stream, at, metadata, ...event } as RecordedEvent };
+    return { body, hash, event: { position, stream, at, metadata, ...event } };
   });
 }
 

@@ -17,7 +17,8 @@ export async function foldLog(
   progress?: Progress,
 ): Promise<void> {
   for (;;) {
-    const limit = typeof until === 'object' && 'position' in until ? Math.min(PAGE, until.position - state.position) : PAGE;
+    const limit =
+      typeof until === 'object' && 'position' in until ? Math.min(PAGE, until.position - state.position) : PAGE;
     if (limit <= 0) return;
     const events = await log.read({ after: state.position, limit });
     for (const { event } of events) {

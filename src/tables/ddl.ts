@@ -1,8 +1,8 @@
-import type { Table } from '../../projections/table.ts';
+import type { AnyTable } from '../../projections/table.ts';
 import { columnsOf, sqlType } from './values.ts';
 
 /** `CREATE TABLE` for a projection's table in a schema, without its indexes. */
-export function createTable(table: Table, schema: string): string {
+export function createTable(table: AnyTable, schema: string): string {
   const columns = columnsOf(table).map(([name, { type, nullable }]) => {
     const collation = type === 'text' ? ' COLLATE "C"' : '';
     return `${name} ${sqlType(type)}${collation}${nullable ? '' : ' NOT NULL'}`;
@@ -11,7 +11,7 @@ export function createTable(table: Table, schema: string): string {
 }
 
 /** The primary key and secondary indexes: after a rebuild's COPY, because filling a table that has them is slower. */
-export function createIndexes(table: Table, schema: string): string[] {
+export function createIndexes(table: AnyTable, schema: string): string[] {
   const secondary = table.indexes.map(({ name, columns, unique, where }) => {
     const condition = where === undefined ? '' : ` WHERE ${where}`;
     return `CREATE ${unique === true ? 'UNIQUE ' : ''}INDEX ${name} ON ${schema}.${table.name} (${columns.join(', ')})${condition}`;

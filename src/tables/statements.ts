@@ -1,6 +1,6 @@
 import { projectionOf, type TableName } from '../../projections/registry.ts';
-import type { Row, Table } from '../../projections/table.ts';
-import { columnsOf, selectList, sqlType, toParameter } from './values.ts';
+import type { AnyTable, Row } from '../../projections/table.ts';
+import { columnsOf, keyType, selectList, sqlType, toParameter } from './values.ts';
 
 /** A named statement (prepared once a connection) with its parameters. */
 export interface Statement {
@@ -20,8 +20,7 @@ function statement(name: string, text: () => string, values: unknown[]): Stateme
   return { name, text: cached, values };
 }
 
-const qualified = (table: Table) => `${table.schema}.${table.name}`;
-const keyType = (table: Table) => sqlType(table.columns[table.key as never]['type']);
+const qualified = (table: AnyTable) => `${table.schema}.${table.name}`;
 
 /**
  * Rows by key. Guard rows are locked, because others change them and a decision has to hold until its batch commits; in key order, so
@@ -29,14 +28,10 @@ const keyType = (table: Table) => sqlType(table.columns[table.key as never]['typ
  */
 export function selectByKeys(name: TableName, keys: readonly unknown[]): Statement {
   const { table } = projectionOf(name);
-  return statement(
-    `get_${name}`,
-    () => {
-      const lock = table.guard === true ? ` ORDER BY ${table.key} FOR UPDATE` : '';
-      return `SELECT ${selectList(table)} FROM ${qualified(table)} WHERE ${table.key} = ANY($1::${keyType(table)}[])${lock}`;
-    },
-    [keys],
-  );
+  return statement(`get_${name}`, () => {
+    const lock = table.guard === true ? ` ORDER BY ${table.key} FOR UPDATE` : '';
+    return `SELECT ${selectList(table)} FROM ${qualified(table)} WHERE ${table.key} = ANY($1::${keyType(table)}[])${lock}`;
+  }, [keys]);
 }
 
 /** Writes rows whole: inserts new ones, replaces known ones. One statement a table, columns as arrays. */

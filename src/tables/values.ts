@@ -1,7 +1,10 @@
-import type { Column, ColumnType, Row, Table } from '../../projections/table.ts';
+import type { AnyTable, Column, ColumnType } from '../../projections/table.ts';
 
 /** A row's value as JSON would hold it: timestamps are ms, bigints safe integers. */
 type Value = unknown;
+
+/** What a query takes as a parameter. */
+type Parameter = string | number | boolean | null;
 
 /** The SQL type of a column. Text is compared by bytes ("C"), so that SQL and TypeScript agree on order. */
 export function sqlType(type: ColumnType): string {
@@ -22,11 +25,11 @@ export function sqlType(type: ColumnType): string {
 }
 
 /** A value as a query parameter. */
-export function toParameter(column: Column, value: Value): unknown {
+export function toParameter(column: Column, value: Value): Parameter {
   if (value === null || value === undefined) return null;
   if (column.type === 'timestamp') return new Date(Number(value)).toISOString();
   if (column.type === 'json') return JSON.stringify(value);
-  return value;
+  return value as Parameter;
 }
 
 /** A value in the text format of COPY: tab-separated, `\N` for null, backslash escapes. */
@@ -41,13 +44,20 @@ export function toCopyText(column: Column, value: Value): string {
 const COPY_ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
 /** A table's columns in their order. */
-export function columnsOf<R extends Row>(table: Table<R>): readonly (readonly [keyof R & string, Column])[] {
-  return Object.entries(table.columns) as unknown as (readonly [keyof R & string, Column])[];
+export function columnsOf(table: AnyTable): readonly (readonly [string, Column])[] {
+  return Object.entries(table.columns);
 }
 
 /** A table's columns for a select list. */
-export function selectList(table: Table): string {
+export function selectList(table: AnyTable): string {
   return columnsOf(table)
     .map(([name]) => name)
     .join(', ');
+}
+
+/** The SQL type of a table's key. */
+export function keyType(table: AnyTable): string {
+  const key = table.columns[table.key];
+  if (key === undefined) throw new Error(`${table.name} has no column ${table.key}`);
+  return sqlType(key.type);
 }

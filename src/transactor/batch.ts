@@ -1,6 +1,6 @@
 import type { TableName } from '../../projections/registry.ts';
-import type { Body, DecisionTime } from '../domain/decision.ts';
 import { isConnectionError, sqlState } from '../database/connect.ts';
+import type { Body, DecisionTime } from '../domain/decision.ts';
 import { seal } from '../log/codec.ts';
 import type { LogHead, SealedEvent } from '../log/event-log.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
@@ -39,7 +39,10 @@ export async function runBatch(
 ): Promise<Settled[]> {
   const locked = await beginUnderLock(db);
   if (locked.definitionDigest !== DEFINITION_DIGEST) {
-    throw new UnavailableError('definition_mismatch', 'the tables were built by another version of this program: run `db migrate`');
+    throw new UnavailableError(
+      'definition_mismatch',
+      'the tables were built by another version of this program: run `db migrate`',
+    );
   }
   const view = new RowView(db);
   const recalled = await readAhead(db, view, commands);

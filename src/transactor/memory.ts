@@ -1,7 +1,7 @@
-import { all } from './engine.ts';
 import type { Body } from '../domain/decision.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
 import type { CommandOutcome } from './command.ts';
+import { all } from './engine.ts';
 
 /** Outcomes of commands that were decided before, by command id. */
 export async function recallOutcomes(db: Queryable, ids: readonly string[]): Promise<Map<string, CommandOutcome>> {

@@ -3,7 +3,7 @@ import { projectionOf, type RowOf, TABLE_NAMES, type TableName } from '../../pro
 import type { Row } from '../../projections/table.ts';
 import type { RecordedEvent } from '../domain/event/recorded.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
-import { deleteRows, selectByKeys, type Statement, upsertRows } from '../tables/statements.ts';
+import { deleteRows, type Statement, selectByKeys, upsertRows } from '../tables/statements.ts';
 import { compareBy, type Finder, type FinderArguments, findStatement, keyOf, matches } from './find.ts';
 
 /** What a command reads: the projection as it is under the lock, with everything that this batch has decided so far. */
@@ -48,11 +48,10 @@ export class RowView implements Rows {
   async find<T extends TableName>(find: Finder<T>, args: FinderArguments): Promise<RowOf<T>[]> {
     const entries = this.#entries(find.table);
     const dirty = [...entries.values()].filter((entry) => entry.dirty);
-    const anyFind = find as unknown as Finder;
-    const { rows } = await this.#db.query<Row>(findStatement(anyFind, args, dirty.length));
+    const { rows } = await this.#db.query<Row>(findStatement(find, args, dirty.length));
     const unchanged = rows.filter((row) => entries.get(keyOf(find.table, row))?.dirty !== true);
-    const changed = dirty.flatMap(({ row }) => (row !== undefined && matches(anyFind, row, args) ? [row] : []));
-    return [...unchanged, ...changed].sort(compareBy(anyFind)).slice(0, find.limit) as RowOf<T>[];
+    const changed = dirty.flatMap(({ row }) => (row !== undefined && matches(find, row, args) ? [row] : []));
+    return [...unchanged, ...changed].sort(compareBy(find)).slice(0, find.limit) as RowOf<T>[];
   }
 
   /** Marks the beginning of a command: {@link takeBack} returns to here. */
@@ -62,7 +61,7 @@ export class RowView implements Rows {
 
   /** Forgets what was folded since {@link begin}. */
   takeBack(): void {
-    for (const undo of this.#undo.reverse()) undo();
+    for (const undo of this.#undo.toReversed()) undo();
     this.#undo = [];
   }
 

@@ -30,7 +30,9 @@ export function authorizeEnrollment(
   if (node === undefined || node.status !== 'provisioning' || node.provision_state === 'failed') {
     return refuse('enrollment_refused');
   }
-  const secret = node.armed_secrets.find((armed) => armed.sha256 === enrollment.secret_sha256 && armed.expires_at > now);
+  const secret = node.armed_secrets.find(
+    (armed) => armed.sha256 === enrollment.secret_sha256 && armed.expires_at > now,
+  );
   if (secret === undefined) return refuse('enrollment_refused');
   const skewMs = Math.max(Math.abs(at - now), Math.abs(enrollment.not_before - now));
   if (skewMs > MAX_CLOCK_SKEW_MS) return refuse('clock_unsafe', { skew_ms: skewMs });
@@ -74,7 +76,7 @@ export function recordIssued(
   }
   if (certificate.certificate_pem !== null) return nothing({ certificate_pem: certificate.certificate_pem });
   if (certificate.revoked_at !== null || node.provision_state === 'failed') return refuse('enrollment_refused');
-  const { tbs_sha256: _, ...data } = issued;
+  const { tbs_sha256: _tbs, ...data } = issued;
   const events: FleetEvent[] = [{ type: 'certificate_issued', data }];
   if (node.status === 'provisioning') {
     events.push({

@@ -28,10 +28,19 @@ export const certificateEvents = {
     }),
   ),
   certificate_issued: event(
-    v.strictObject({ certificate_id: serialHex, node_id: uuid, fingerprint: sha256Hex, certificate_pem: certificatePem }),
+    v.strictObject({
+      certificate_id: serialHex,
+      node_id: uuid,
+      fingerprint: sha256Hex,
+      certificate_pem: certificatePem,
+    }),
   ),
   certificate_first_used: event(v.strictObject({ certificate_id: serialHex, node_id: uuid, fingerprint: sha256Hex })),
   certificates_revoked: event(
-    v.strictObject({ node_id: uuid, certificate_ids: v.pipe(v.array(serialHex), v.minLength(1), v.maxLength(1000)), reason: revocationReason }),
+    v.strictObject({
+      node_id: uuid,
+      certificate_ids: v.pipe(v.array(serialHex), v.minLength(1), v.maxLength(1000)),
+      reason: revocationReason,
+    }),
   ),
 } as const;

@@ -1,6 +1,17 @@
 import * as v from 'valibot';
 import { event } from '../event/definition.ts';
-import { count, hostLabel, instantMs, pool, providerId, serialHex, sha256Hex, slug, uuid, versionToken } from '../fields.ts';
+import {
+  count,
+  hostLabel,
+  instantMs,
+  pool,
+  providerId,
+  serialHex,
+  sha256Hex,
+  slug,
+  uuid,
+  versionToken,
+} from '../fields.ts';
 
 /** Why provisioning of a node ended without an enrolled node. */
 export const provisioningFailure = v.picklist(['enrollment_secret_expired']);
@@ -20,9 +31,17 @@ export const nodeEvents = {
     }),
   ),
   node_capacity_recorded: event(
-    v.strictObject({ node_id: uuid, cpu_millis: count, memory_mb: count, disk_gb: count, architecture: v.picklist(['x86', 'arm']) }),
+    v.strictObject({
+      node_id: uuid,
+      cpu_millis: count,
+      memory_mb: count,
+      disk_gb: count,
+      architecture: v.picklist(['x86', 'arm']),
+    }),
   ),
-  node_enrollment_secret_armed: event(v.strictObject({ node_id: uuid, secret_sha256: sha256Hex, expires_at: instantMs })),
+  node_enrollment_secret_armed: event(
+    v.strictObject({ node_id: uuid, secret_sha256: sha256Hex, expires_at: instantMs }),
+  ),
   node_server_requested: event(v.strictObject({ node_id: uuid, server_id: providerId })),
   node_server_adopted: event(v.strictObject({ node_id: uuid, server_id: providerId })),
   node_server_running: event(

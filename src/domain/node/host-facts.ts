@@ -30,5 +30,8 @@ export function recordHostFacts(
   if (!identity.ok) return identity;
   const { node } = identity.value;
   if (!hostFactsDiffer(facts, node)) return nothing();
-  return append(nodeStream(node.node_id), { type: 'node_host_facts_changed', data: { node_id: node.node_id, ...facts } });
+  return append(nodeStream(node.node_id), {
+    type: 'node_host_facts_changed',
+    data: { node_id: node.node_id, ...facts },
+  });
 }

@@ -27,7 +27,8 @@ export async function* follow(
         const seen = listener.wakes;
         const events = await readEvents(listener.client, { after: last, limit: PAGE });
         for (const [i, event] of events.entries()) {
-          if (event.position !== last + 1 + i) throw new LogFormatError(`position ${last + 1 + i} is missing from the log`);
+          if (event.position !== last + 1 + i)
+            throw new LogFormatError(`position ${last + 1 + i} is missing from the log`);
         }
         if (events.length > 0) {
           last += events.length;

@@ -1,0 +1,48 @@
+import * as v from 'valibot';
+
+const seconds = (fallback: number, most: number) =>
+  v.pipe(
+    v.optional(v.string(), String(fallback)),
+    v.regex(/^\d{1,6}(?:\.\d{1,3})?$/),
+    v.transform(Number),
+    v.minValue(0.01),
+    v.maxValue(most),
+  );
+
+const environment = v.object({
+  DATABASE_URL: v.pipe(v.string(), v.nonEmpty()),
+  PUSHLEFT_SCHEDULER_INTERVAL_SECONDS: seconds(2, 60),
+  PUSHLEFT_LEASE_SECONDS: seconds(60, 3_600),
+});
+
+/** How a scheduler runs. `intervalMs` is the time between two passes, `leaseMs` the lease that replaces a lost guard. */
+export interface SchedulerConfig {
+  readonly databaseUrl: string;
+  readonly programVersion: string;
+  readonly intervalMs: number;
+  readonly leaseMs: number;
+}
+
+/** Reads the scheduler's environment. The error is one line that names the variable. */
+export function readSchedulerConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  programVersion: string,
+): { ok: true; config: SchedulerConfig } | { ok: false; message: string } {
+  const read = v.safeParse(environment, env);
+  if (!read.success) {
+    const [issue] = read.issues;
+    return {
+      ok: false,
+      message: `${v.getDotPath(issue) ?? 'environment'}: ${issue.input === undefined ? 'is not set' : issue.message}`,
+    };
+  }
+  return {
+    ok: true,
+    config: {
+      databaseUrl: read.output.DATABASE_URL,
+      programVersion,
+      intervalMs: read.output.PUSHLEFT_SCHEDULER_INTERVAL_SECONDS * 1_000,
+      leaseMs: read.output.PUSHLEFT_LEASE_SECONDS * 1_000,
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import type pg from 'pg';
+import { expireLeaseCommand } from '../commands/job.ts';
+import { DECISION_LOCK } from '../transactor/engine.ts';
+import type { Transactor } from '../transactor/transactor.ts';
+
+/** How many leases one pass takes back; the next pass goes on. */
+const MOST = 1_000;
+
+/**
+ * Takes back the jobs whose leases have run out. Whether a lease really has is decided under the lock on its guard; a heartbeat that
+ * comes in between wins. Returns how many were decided about, and throws the first fault after all have had their turn.
+ */
+export async function expireLeases(pool: pg.Pool, transactor: Transactor, actorId: string): Promise<number> {
+  const { rows } = await pool.query<{ job_id: string }>(
+    'SELECT job_id FROM telemetry.job_leases WHERE expires_at <= clock_timestamp() ORDER BY expires_at LIMIT $1',
+    [MOST],
+  );
+  const decided = await Promise.allSettled(
+    rows.map((row) => transactor.execute(expireLeaseCommand, row, { actor: { kind: 'scheduler', id: actorId } })),
+  );
+  for (const result of decided) if (result.status === 'rejected') throw result.reason;
+  return rows.length;
+}
+
+const MISSING = `
+  FROM fleet.jobs j
+  WHERE j.status = 'leased' AND NOT EXISTS (SELECT 1 FROM telemetry.job_leases l WHERE l.job_id = j.job_id)`;
+
+/**
+ * Gives leases whose guards were lost with telemetry one full fresh lease each. Looks without the lock first, because that is nearly
+ * always all there is to do; writes under it, so that no lease is opened behind a decision's back.
+ */
+export async function restoreLostGuards(pool: pg.Pool, leaseMs: number): Promise<number> {
+  const { rows } = await pool.query(`SELECT 1 ${MISSING} LIMIT 1`);
+  if (rows.length === 0) return 0;
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query(`SELECT pg_advisory_xact_lock(${DECISION_LOCK})`);
+    const { rowCount } = await client.query(
+      `INSERT INTO telemetry.job_leases (job_id, node_id, token_sha256, expires_at)
+       SELECT j.job_id, j.leased_to, j.lease_token_sha256, clock_timestamp() + $1 * interval '1 millisecond' ${MISSING}`,
+      [leaseMs],
+    );
+    await client.query('COMMIT');
+    return rowCount ?? 0;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  } finally {
+    client.release();
+  }
+}

@@ -41,7 +41,7 @@ export interface AppParts {
   /** Brings the project up to date with its clock. */
   readonly tick: () => void;
   /** Makes what a request has changed durable, before it is answered. */
-  readonly save: () => void;
+  readonly save: () => Promise<void>;
   readonly logFault: (error: unknown) => void;
 }
 
@@ -123,7 +123,7 @@ function durable({ save, tick }: AppParts): MiddlewareHandler<StubEnv> {
   return async (c, next) => {
     await next();
     if (c.req.method === 'GET') return;
-    save();
+    await save();
     tick();
   };
 }

@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { endProcessGroup, identifyProcess, isSameProcess } from './process-group.ts';
+import { identifyProcess, isRunning } from '../../src/up/process-identity.ts';
+import { endProcessGroup } from './process-group.ts';
 import type { Machines } from './project.ts';
 import type { Server } from './state.ts';
 
@@ -26,7 +27,9 @@ export interface BootCommand {
 export interface BootOptions {
   readonly onBoot?: BootHook;
   readonly bootCommand?: BootCommand;
-  readonly onChange: () => void;
+  readonly onChange: () => Promise<void>;
+  /** Told when a machine could not be switched on or off. */
+  readonly onFault: (error: unknown) => void;
 }
 
 const DEFAULT_GRACE_MS = 5_000;
@@ -38,7 +41,6 @@ export class BootedMachines implements Machines {
   readonly #options: BootOptions;
   readonly #queues = new Map<number, Promise<void>>();
   readonly #hooked = new Map<number, SwitchOff>();
-  #failure: unknown;
 
   constructor(options: BootOptions) {
     this.#options = options;
@@ -48,7 +50,7 @@ export class BootedMachines implements Machines {
   powerOn(server: Server): void {
     this.#enqueue(server, async () => {
       await this.#stop(server);
-      this.#start(server);
+      await this.#start(server);
     });
   }
 
@@ -68,44 +70,36 @@ export class BootedMachines implements Machines {
   /** After a start of the stub: keeps the processes that outlived it and boots the running servers that have none. */
   resume(servers: readonly Server[]): void {
     for (const server of servers) {
-      if (server.process !== null && !isSameProcess(server.process)) server.process = null;
-      if (server.status === 'running' && server.process === null) this.powerOn(server);
+      const survived = server.process !== null && isRunning(server.process);
+      if (server.status === 'running' && !survived) this.powerOn(server);
     }
   }
 
-  /** Waits until everything asked for has happened. Throws what went wrong, once. */
+  /** Waits until everything asked for has happened. */
   async idle(): Promise<void> {
     await Promise.all(this.#queues.values());
-    if (this.#failure === undefined) return;
-    const cause = this.#failure;
-    this.#failure = undefined;
-    throw new Error('a machine could not be switched on or off', { cause });
   }
 
   #enqueue(server: Server, task: () => void | Promise<void>): void {
     const before = this.#queues.get(server.id) ?? Promise.resolve();
     const after = before
       .then(task)
-      .catch((error: unknown) => {
-        this.#failure = error;
-      })
+      .catch(this.#options.onFault)
       .finally(() => {
         if (this.#queues.get(server.id) === after) this.#queues.delete(server.id);
       });
     this.#queues.set(server.id, after);
   }
 
-  #start(server: Server): void {
+  async #start(server: Server): Promise<void> {
     const off = this.#options.onBoot?.({ id: server.id, name: server.name }, server.userData);
     if (off !== undefined) this.#hooked.set(server.id, off);
     if (this.#options.bootCommand === undefined) return;
     const child = this.#spawn(server, this.#options.bootCommand.command);
-    child.once('error', (error) => {
-      this.#failure = error;
-    });
+    child.once('error', this.#options.onFault);
+    // At once: until Node has reaped it, even a child that has ended already is known to the kernel.
     server.process = (child.pid === undefined ? undefined : identifyProcess(child.pid)) ?? null;
-    child.once('exit', () => this.#forget(server, child));
-    this.#options.onChange();
+    await this.#options.onChange();
   }
 
   #spawn(server: Server, command: string): ChildProcess {
@@ -132,12 +126,6 @@ export class BootedMachines implements Machines {
     }
   }
 
-  #forget(server: Server, child: ChildProcess): void {
-    if (server.process?.pid !== child.pid) return;
-    server.process = null;
-    this.#options.onChange();
-  }
-
   async #stop(server: Server): Promise<void> {
     const off = this.#hooked.get(server.id);
     this.#hooked.delete(server.id);
@@ -145,7 +133,7 @@ export class BootedMachines implements Machines {
     if (server.process === null) return;
     await endProcessGroup(server.process, this.#options.bootCommand?.graceMs ?? DEFAULT_GRACE_MS);
     server.process = null;
-    this.#options.onChange();
+    await this.#options.onChange();
   }
 
   #directory(server: Server): string {

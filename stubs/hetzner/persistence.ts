@@ -1,7 +1,16 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
+import { writeFileAtomic } from '../../src/pki/atomic-file.ts';
 import { type StubState, StubStateSchema } from './state.ts';
+
+/** Where the state is kept between two runs. */
+export interface StateStore {
+  /** Resolves when the state as it is now, or a later one, is durable. */
+  save(): Promise<void>;
+}
+
+/** Keeps nothing. */
+export const FORGETFUL: StateStore = { save: () => Promise.resolve() };
 
 /** Reads a state file; undefined when there is none. Throws, naming the file, when it is not one of ours. */
 export function loadState(file: string): StubState | undefined {
@@ -19,26 +28,27 @@ export function loadState(file: string): StubState | undefined {
   }
 }
 
-/** Writes the state whole or not at all, for its owner's eyes only (it holds the servers' user-data). */
-export function saveState(file: string, state: StubState): void {
-  const temporary = `${file}.${process.pid}.tmp`;
-  rmSync(temporary, { force: true });
-  writeSynced(temporary, JSON.stringify(state));
-  renameSync(temporary, file);
-  const directory = openSync(dirname(file), 'r');
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
-  }
-}
+/** Writes the state whole or not at all, 0600 (it holds user-data). Saves asked for during a write share the next one. */
+export class StateFile implements StateStore {
+  readonly #file: string;
+  readonly #state: StubState;
+  #writing: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
 
-function writeSynced(file: string, text: string): void {
-  const descriptor = openSync(file, 'wx', 0o600);
-  try {
-    writeFileSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
+  constructor(file: string, state: StubState) {
+    this.#file = file;
+    this.#state = state;
+  }
+
+  save(): Promise<void> {
+    this.#next ??= this.#writeAfter(this.#writing);
+    return this.#next;
+  }
+
+  async #writeAfter(earlier: Promise<void>): Promise<void> {
+    await earlier.catch(() => {});
+    this.#writing = this.#next ?? earlier;
+    this.#next = undefined;
+    await writeFileAtomic(this.#file, JSON.stringify(this.#state), 0o600);
   }
 }

@@ -1,33 +1,17 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ProcessIdentity } from './state.ts';
+import { identifyProcess, isRunning, type ProcessIdentity } from '../../src/up/process-identity.ts';
 
-const POLL_MS = 20;
+const POLL_MS = 25;
 const AFTER_KILL_MS = 2_000;
-/** `starttime` is the 22nd field of /proc/PID/stat; the fields behind the command's closing bracket start at the third. */
-const START_TIME_INDEX = 22 - 3;
-
-/** Who has this pid now, or undefined when nobody has. */
-export function identifyProcess(pid: number): ProcessIdentity | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    const startTicks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[START_TIME_INDEX];
-    return startTicks === undefined ? undefined : { pid, startTicks };
-  } catch {
-    return undefined;
-  }
-}
-
-/** True while that very process is there, and not another one that got its pid. */
-export const isSameProcess = ({ pid, startTicks }: ProcessIdentity): boolean =>
-  identifyProcess(pid)?.startTicks === startTicks;
 
 /**
- * Ends the whole group that the process leads: SIGTERM, and SIGKILL when something of it is left after `graceMs`.
- * A pid that has passed on to another process is left alone; a group outlives its leader, whose pid stays taken then.
+ * Ends the whole group that a process leads or led: SIGTERM, and SIGKILL when something of it is left after `graceMs`.
+ * Nobody is signalled when the pid has passed on to another process or the machine has been restarted since. A group may
+ * outlive its leader: the kernel gives the pid to nobody else as long as it does.
  */
 export async function endProcessGroup(leader: ProcessIdentity, graceMs: number): Promise<void> {
-  if (identifyProcess(leader.pid) !== undefined && !isSameProcess(leader)) return;
+  if (!isOurs(leader)) return;
   for (const [signal, waitMs] of [
     ['SIGTERM', graceMs],
     ['SIGKILL', AFTER_KILL_MS],
@@ -35,18 +19,41 @@ export async function endProcessGroup(leader: ProcessIdentity, graceMs: number):
     if (!signalGroup(leader.pid, signal)) return;
     const deadline = performance.now() + waitMs;
     while (performance.now() < deadline) {
-      if (!signalGroup(leader.pid, 0)) return;
+      if (!hasLiveMember(leader.pid)) return;
       await delay(POLL_MS);
     }
   }
 }
 
-/** False when nobody of the group is left. */
-function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
+function isOurs(leader: ProcessIdentity): boolean {
+  if (isRunning(leader)) return true;
+  return identifyProcess(leader.pid) === undefined && identifyProcess(process.pid)?.boot_id === leader.boot_id;
+}
+
+/** Sends the signal; false when nobody of the group is left. */
+function signalGroup(groupId: number, signal: NodeJS.Signals): boolean {
   try {
-    return process.kill(-pid, signal);
+    return process.kill(-groupId, signal);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false;
     throw error;
+  }
+}
+
+/**
+ * Whether somebody of the group still runs. The dead who wait for their parent do not count: signal 0 finds them, and in a
+ * container whose first process reaps nobody they wait for ever.
+ */
+function hasLiveMember(groupId: number): boolean {
+  return readdirSync('/proc').some((entry) => /^\d+$/.test(entry) && isLiveMember(entry, groupId));
+}
+
+function isLiveMember(pid: string, groupId: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return group === String(groupId) && state !== 'Z' && state !== 'X';
+  } catch {
+    return false;
   }
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { ProcessIdentity } from '../../src/up/process-identity.ts';
 
 const Id = v.pipe(v.number(), v.integer(), v.minValue(1));
 const Labels = v.record(v.string(), v.string());
@@ -32,8 +33,6 @@ const ActionSchema = v.strictObject({
   error: v.nullable(v.strictObject({ code: v.string(), message: v.string() })),
 });
 
-const ProcessSchema = v.strictObject({ pid: Id, startTicks: v.string() });
-
 const ServerSchema = v.strictObject({
   id: Id,
   name: v.string(),
@@ -49,8 +48,8 @@ const ServerSchema = v.strictObject({
   ipv4: v.nullable(v.string()),
   ipv6: v.nullable(v.string()),
   userData: v.string(),
-  /** The process that stands for the machine, while it is up: its group's leader. */
-  process: v.nullable(ProcessSchema),
+  /** The leader of the process group that stands for the machine; recorded until that group was ended. */
+  process: v.nullable(ProcessIdentity),
 });
 
 const FirewallRuleSchema = v.strictObject({
@@ -101,8 +100,6 @@ export type Command = v.InferOutput<typeof CommandSchema>;
 export type Action = v.InferOutput<typeof ActionSchema>;
 /** One virtual machine. */
 export type Server = v.InferOutput<typeof ServerSchema>;
-/** A process, told from a later one with the same pid by its start time (clock ticks since boot, /proc/PID/stat). */
-export type ProcessIdentity = v.InferOutput<typeof ProcessSchema>;
 /** One firewall with its rules in the API's own form. */
 export type Firewall = v.InferOutput<typeof FirewallSchema>;
 /** One firewall rule, canonical. */

@@ -3,7 +3,7 @@ import { createAdaptorServer } from '@hono/node-server';
 import { createApp, type RequestRecord } from './app.ts';
 import { type BootCommand, BootedMachines, type BootHook } from './boot.ts';
 import { FaultPlan, type FaultPlanInput } from './faults.ts';
-import { loadState, saveState } from './persistence.ts';
+import { FORGETFUL, loadState, StateFile, type StateStore } from './persistence.ts';
 import { Project } from './project.ts';
 import { DEFAULT_RATE_LIMIT, type RateLimit, RateLimiter } from './rate-limit.ts';
 import { type CatalogueChanges, catalogueWith, OPERATOR_SSH_KEY } from './seeds.ts';
@@ -35,7 +35,7 @@ export interface HetznerStubOptions {
 /** A stub of the Hetzner Cloud API: a real server on a loopback socket. */
 export interface HetznerStub {
   /** Binds to 127.0.0.1; port 0 takes a free one. `url` ends in /v1. Rejects when the port is in use. */
-  listen(port?: number): Promise<{ readonly url: string; readonly port: number; close(): Promise<void> }>;
+  listen(port?: number): Promise<{ readonly url: string; readonly port: number; readonly close: () => Promise<void> }>;
   /** Replaces the fault plan; its counters start at zero. Throws on a plan that is not valid. */
   setFaults(plan: FaultPlanInput): void;
   /** Every request to /v1 so far, oldest first. */
@@ -54,16 +54,15 @@ export function createHetznerStub(options: HetznerStubOptions = {}): HetznerStub
   const nowMs = options.nowMs ?? Date.now;
   const { stateFile, logFault = (error: unknown) => console.error(error) } = options;
   const state = (stateFile === undefined ? undefined : loadState(stateFile)) ?? newState(nowMs());
-  const save = () => {
-    if (stateFile !== undefined) saveState(stateFile, state);
-  };
-  const machines = new BootedMachines({ ...pick(options), onChange: save });
+  const store: StateStore = stateFile === undefined ? FORGETFUL : new StateFile(stateFile, state);
+  const save = () => store.save();
+  const machines = new BootedMachines({ ...pick(options), onChange: save, onFault: logFault });
   const { actionMs = 300 } = options;
   const project = new Project({ state, catalogue: catalogueWith(options.catalogue), machines, nowMs, actionMs });
   const faults = new FaultPlan();
   faults.replace(options.faults ?? []);
   const requests: RequestRecord[] = [];
-  const clockwork = new Clockwork(project, save);
+  const clockwork = new Clockwork(project, () => void save().catch(logFault));
   const tick = () => clockwork.tick();
   const rateLimiter = new RateLimiter({ ...DEFAULT_RATE_LIMIT, ...options.rateLimit });
   const app = createApp({ project, faults, rateLimiter, requests, token: options.token, tick, save, logFault });
@@ -84,7 +83,7 @@ export function createHetznerStub(options: HetznerStubOptions = {}): HetznerStub
         await closed;
         for (const machine of state.servers) machines.powerOff(machine);
         await machines.idle();
-        save();
+        await save();
       };
       return { url: `http://127.0.0.1:${bound}/v1`, port: bound, close };
     },

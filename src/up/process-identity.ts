@@ -16,12 +16,26 @@ export type ProcessIdentity = v.InferOutput<typeof ProcessIdentity>;
 
 /** The identity of a running process; undefined when there is none with this pid or it is dead and only not yet reaped. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
+  const entry = processEntry(pid);
+  return entry === undefined || entry.state === 'Z' || entry.state === 'X' ? undefined : entry.identity;
+}
+
+/**
+ * The identity of a child just spawned, in the same turn as that: even one that ended at once still has its entry in /proc
+ * until Node asks for its status. Undefined when it could not be spawned.
+ */
+export function identifyChild(pid: number | undefined): ProcessIdentity | undefined {
+  return pid === undefined ? undefined : processEntry(pid)?.identity;
+}
+
+function processEntry(pid: number): { state: string; identity: ProcessIdentity } | undefined {
   const stat = readProc(`/proc/${pid}/stat`);
   // The second field is the program's name in parentheses and may hold spaces and parentheses itself.
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, startTicks] = [fields?.[0], fields?.[19]];
-  if (state === undefined || startTicks === undefined || state === 'Z' || state === 'X') return undefined;
-  return { pid, start_ticks: startTicks, boot_id: readProc('/proc/sys/kernel/random/boot_id')?.trim() ?? 'unknown' };
+  if (state === undefined || startTicks === undefined) return undefined;
+  const bootId = readProc('/proc/sys/kernel/random/boot_id')?.trim() ?? 'unknown';
+  return { state, identity: { pid, start_ticks: startTicks, boot_id: bootId } };
 }
 
 /** Whether exactly this process still runs. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EndOptions, endProcess, type NamedProcess } from './end-process.ts';
 import { describeExit, exitOf, lastLogLines, openLogFile, type ProcessExit } from './log-file.ts';
-import { identifyProcess, isRunning, signalProcess } from './process-identity.ts';
+import { identifyChild, isRunning, signalProcess } from './process-identity.ts';
 
 export interface ProgramStart {
   /** Names it in messages, in up.json and its log: STATE_DIR/logs/<name>.log. */
@@ -110,8 +110,7 @@ async function spawnProgram(
     detached: true,
     stdio: ['ignore', log.file.fd, log.file.fd],
   });
-  // Before anything is awaited: until Node has reaped it, even a child that ended at once has its entry in /proc.
-  const identity = child.pid === undefined ? undefined : identifyProcess(child.pid);
+  const identity = identifyChild(child.pid);
   const exited = exitOf(child, logFile, log.startBytes);
   await log.file.close();
   if (identity === undefined) throw new Error(`${name} could not be started: ${describeExit(await exited)}`);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import * as v from 'valibot';
 import type { TestProject } from 'vitest/node';
-import { removePostgres } from '../../src/up/postgres/remove-postgres.ts';
+import { removeAbandonedData, removePostgres } from '../../src/up/postgres/remove-postgres.ts';
 import { startPostgres } from '../../src/up/postgres/start-postgres.ts';
 import { identifyProcess, isRunning, ProcessIdentity } from '../../src/up/process-identity.ts';
 
@@ -60,6 +60,7 @@ async function removeRunsOfTheDead(): Promise<void> {
     const owner = await readFile(join(stateDir, OWNER_FILE), 'utf8').then(JSON.parse, () => undefined);
     if (v.is(ProcessIdentity, owner) && !isRunning(owner)) await removeRun(stateDir);
   }
+  await removeAbandonedData(join(await realpath(tmpdir()), 'pushleft-test-'));
 }
 
 async function removeRun(stateDir: string): Promise<void> {

@@ -26,6 +26,12 @@ export interface PostgresPlaces {
   logFile: string;
 }
 
+/** In a home outside its state directory: the path of that one. */
+export const BACKREFERENCE = 'state-directory';
+
+/** Root's data folders lie here: kept over a reboot, and open to be passed through by every user. */
+export const SHARED_DIR = '/var/tmp';
+
 /** sun_path of unix(7) holds 108 bytes, one of them the final NUL. */
 const LONGEST_SOCKET_PATH_BYTES = 107;
 
@@ -38,7 +44,7 @@ export async function preparePlaces(
   stateDir: string,
   user: ServiceUser | undefined,
   record: PostgresRecord | undefined,
-  { sharedDir = '/var/tmp', shortDir = '/tmp' } = {},
+  { sharedDir = SHARED_DIR, shortDir = '/tmp' } = {},
 ): Promise<PostgresPlaces> {
   const home = await prepareHome(stateDir, user, record, sharedDir);
   await ensurePrivateDirectory(join(stateDir, 'logs'));
@@ -84,6 +90,8 @@ async function prepareHome(
   const hash = createHash('sha256').update(stateDir).digest('hex').slice(0, 16);
   const home = record?.home ?? join(sharedDir, `pushleft-${hash}`);
   await ensureServiceDirectory(home, user);
+  // For people who wonder whose this is, and for removeAbandonedData.
+  await writePrivateFile(join(home, BACKREFERENCE), stateDir);
   return home;
 }
 

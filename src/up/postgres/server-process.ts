@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { describeExit, exitOf, lastLogLines, openLogFile, type ProcessExit } from '../log-file.ts';
-import { identifyProcess, isRunning, type ProcessIdentity, signalProcess, waitUntilGone } from '../process-identity.ts';
+import { identifyChild, isRunning, type ProcessIdentity, signalProcess, waitUntilGone } from '../process-identity.ts';
 import type { ClusterInput } from './cluster.ts';
 import { shutDown } from './orphan.ts';
 import { writeRecord } from './places.ts';
@@ -71,7 +71,7 @@ async function spawnServer({
       ...credentials(user),
     },
   );
-  const identity = child.pid === undefined ? undefined : identifyProcess(child.pid);
+  const identity = identifyChild(child.pid);
   const exited = exitOf(child, places.logFile, log.startBytes);
   await log.file.close();
   if (identity === undefined) {

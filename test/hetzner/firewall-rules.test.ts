@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseOperatorCidrs, poolRules, rulesDigest, sameRules } from '../../src/hetzner/firewall-rules.ts';
 
@@ -64,7 +64,7 @@ describe('equality of rule sets', () => {
       destination_ips: [],
       source_ips: [ip.toUpperCase()],
     }));
-    expect(sameRules([...others.reverse(), ...rewritten], wanted)).toBe(true);
+    expect(sameRules([...others.toReversed(), ...rewritten], wanted)).toBe(true);
   });
   test('one source more, one rule less, another protocol, an outbound rule: different', () => {
     const [first, ...others] = asGivenBack;

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { type Catalogue, checkPlacement, type PlacementRequest } from '../../src/hetzner/validate.ts';
+import {
+  type Catalogue,
+  checkPlacement,
+  type PlacementRequest,
+  validatePlacement,
+} from '../../src/hetzner/validate.ts';
+import { stubWorld } from './stub-world.ts';
 
 const NOW = Date.parse('2026-08-01T00:00:00Z');
 const ending = (at: string) => ({ announced: '2026-01-01T00:00:00Z', unavailable_after: at });
@@ -143,4 +149,28 @@ describe('the rest', () => {
         ([code]) => code,
       ),
     ).toEqual(['location_unknown', 'server_type_gone', 'image_unknown', 'ssh_key_unknown', 'placement_group_unknown']));
+});
+
+describe('asked of the provider', () => {
+  const wanted = { ...request, sshKeys: ['operator'], placementGroup: null };
+
+  test('cx33 in fsn1: resolved', async () => {
+    await using world = await stubWorld();
+    const checked = await validatePlacement(world.api, wanted, world.clock.now());
+    expect(checked).toMatchObject({ ok: true, value: { serverType: 'cx33', imageId: world.request.imageId } });
+  });
+
+  test('sold out, with an unknown key and group: all told', async () => {
+    await using world = await stubWorld({ catalogue: { soldOut: [{ serverType: 'cx33', location: 'fsn1' }] } });
+    const checked = await validatePlacement(
+      world.api,
+      { ...wanted, sshKeys: ['x'], placementGroup: 'y' },
+      world.clock.now(),
+    );
+    expect(checked.ok || checked.refusals.map(({ code }) => code)).toEqual([
+      'server_type_unavailable',
+      'ssh_key_unknown',
+      'placement_group_unknown',
+    ]);
+  });
 });

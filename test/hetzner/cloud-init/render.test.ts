@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { readUserData } from '../../../src/hetzner/cloud-init/read-user-data.ts';
 import { renderUserData, USER_DATA_MAX_BYTES } from '../../../src/hetzner/cloud-init/render.ts';

@@ -18,10 +18,10 @@ Commands:
   doctor    Check this host and its way to the gateway.
 
 Options:
-  --env-file FILE   Read variables from FILE; the environment itself overrides them.
-  --wait SECONDS    enroll: how long to go on asking a gateway that does not answer (600).
-  --replace         enroll: enrol anew although an identity is staged.
-  --json            doctor: one JSON document instead of a table.
+  --environment-file FILE   Read variables from FILE; the environment itself overrides them.
+  --wait SECONDS            enroll: how long to go on asking a gateway that does not answer (600).
+  --replace                 enroll: enrol anew although an identity is staged.
+  --json                    doctor: one JSON document instead of a table.
   --version, --help
 
 Variables: PUSHLEFT_NODE_ID, PUSHLEFT_AGENT_CA, PUSHLEFT_GATEWAY_URL, PUSHLEFT_ENROLL_URL, PUSHLEFT_AGENT_STATE_DIR,
@@ -32,7 +32,8 @@ Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 the other side failed
 `;
 
 const OPTIONS = {
-  'env-file': { type: 'string' },
+  // Not --env-file: Node takes that one for its own, even after the script's name, and exits 9 when the file is missing.
+  'environment-file': { type: 'string' },
   wait: { type: 'string', default: '600' },
   replace: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
@@ -60,14 +61,14 @@ async function dispatch(args: readonly string[], env: Environment): Promise<Exit
   if (rest.length > 0) throw new UsageError(`${command} takes no arguments; see --help`);
   switch (command) {
     case 'enroll':
-      return enrollCommand(configure(values['env-file'], env), createLog(), {
+      return enrollCommand(configure(values['environment-file'], env), createLog(), {
         waitMs: seconds('--wait', values.wait) * 1_000,
         replace: values.replace,
       });
     case 'run':
-      return runCommand(configure(values['env-file'], env), createLog());
+      return runCommand(configure(values['environment-file'], env), createLog());
     case 'doctor':
-      return doctorCommand(configure(values['env-file'], env), { json: values.json });
+      return doctorCommand(configure(values['environment-file'], env), { json: values.json });
     default:
       throw new UsageError('unknown command; see --help');
   }
@@ -96,7 +97,7 @@ function readEnvFile(path: string): Environment {
   try {
     return parseEnv(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw new UsageError(`--env-file cannot be read: ${describeError(error)}`, { cause: error });
+    throw new UsageError(`--environment-file cannot be read: ${describeError(error)}`, { cause: error });
   }
 }
 

@@ -34,9 +34,11 @@ export function startAgent(args: readonly string[], env: Readonly<Record<string,
     stderr: () => stderr,
     exited,
     logged: async (message, count = 1) => {
-      await waitFor(() => matching(message).length >= count, {
-        what: `the agent logs "${message}", not only: ${stderr}`,
-      });
+      try {
+        await waitFor(() => matching(message).length >= count, { what: `"${message}"`, deadlineMs: 30_000 });
+      } catch (error) {
+        throw new Error(`the agent said only:\n${stderr}`, { cause: error });
+      }
       return matching(message)[count - 1] ?? {};
     },
     [Symbol.asyncDispose]: async () => {

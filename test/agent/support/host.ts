@@ -16,6 +16,7 @@ export interface Host extends AsyncDisposable {
   readonly gateway: StubGateway;
   readonly env: Readonly<Record<string, string>>;
   start(...args: readonly string[]): AgentProcess;
+  startWith(more: Readonly<Record<string, string>>, ...args: readonly string[]): AgentProcess;
 }
 
 /** A fresh host, whose secret is on disk and awaited by the gateway. */
@@ -43,6 +44,7 @@ export async function freshHost(more: Readonly<Record<string, string>> = {}): Pr
     gateway,
     env,
     start: (...args) => startAgent(args, env),
+    startWith: (more, ...args) => startAgent(args, { ...env, ...more }),
     [Symbol.asyncDispose]: async () => {
       await gateway[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();

@@ -15,7 +15,7 @@ export type Reply =
   | 'drop'
   | 'hold';
 
-/** What a route was sent: a checked body, the client certificate's CN, and whether the connection is still open. */
+/** What a route was sent: a checked body, the client certificate's CN, and whether the exchange is over. */
 export interface Received<Body> {
   readonly body: Body;
   readonly commonName: string | undefined;
@@ -168,7 +168,7 @@ async function answer(
   find: (path: string) => Route | undefined,
 ): Promise<void> {
   const closed = new AbortController();
-  request.socket.once('close', () => closed.abort());
+  response.once('close', () => closed.abort());
   const path = request.url ?? '/';
   const route = find(path);
   if (route === undefined) return send(response, problem(404, 'not_found'));

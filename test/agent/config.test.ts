@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest';
+import { readConfig } from '../../agent/config.ts';
+
+const COMPLETE = {
+  PUSHLEFT_NODE_ID: 'app-fsn1-7k2m',
+  PUSHLEFT_AGENT_CA: '/etc/pushleft/gateway-ca.pem',
+  PUSHLEFT_GATEWAY_URL: 'https://gateway.example:8443',
+  PUSHLEFT_ENROLL_URL: 'https://[::1]:8444',
+};
+
+describe('readConfig', () => {
+  test('the four required variables: everything else has its default', () => {
+    expect(readConfig(COMPLETE)).toEqual({
+      ok: true,
+      config: {
+        nodeId: 'app-fsn1-7k2m',
+        bootstrapCaFile: '/etc/pushleft/gateway-ca.pem',
+        gatewayUrl: new URL('https://gateway.example:8443'),
+        enrollUrl: new URL('https://[::1]:8444'),
+        stateDir: '/var/lib/pushleft',
+        runtime: 'docker',
+        dockerSocket: '/var/run/docker.sock',
+        leaseWaitSeconds: 20,
+        stopGraceSeconds: 20,
+      },
+    });
+  });
+
+  test.each(Object.keys(COMPLETE))('%s missing or empty: named', (name) => {
+    for (const value of [undefined, '']) {
+      expect(readConfig({ ...COMPLETE, [name]: value })).toEqual({ ok: false, problem: `${name} is not set` });
+    }
+  });
+
+  test.each([
+    ['PUSHLEFT_NODE_ID', 'App_1', "a node's id: lower-case letters, digits and dashes, at most 63 characters"],
+    ['PUSHLEFT_AGENT_CA', 'ca.pem', 'an absolute path'],
+    ['PUSHLEFT_GATEWAY_URL', 'http://gateway.example', 'an https origin such as https://gateway.example:8443'],
+    ['PUSHLEFT_GATEWAY_URL', 'https://user@gateway.example', 'an https origin such as https://gateway.example:8443'],
+    ['PUSHLEFT_ENROLL_URL', 'https://gateway.example/v1', 'an https origin such as https://gateway.example:8443'],
+    ['PUSHLEFT_AGENT_STATE_DIR', './state', 'an absolute path'],
+    ['PUSHLEFT_RUNTIME', 'podman', 'docker or process'],
+    ['PUSHLEFT_AGENT_LEASE_WAIT_SECONDS', '31', 'a whole number of seconds from 0 to 30'],
+    ['PUSHLEFT_AGENT_STOP_GRACE_SECONDS', '1.5', 'a whole number of seconds from 0 to 3600'],
+  ])('%s=%s: says what it expects', (name, value, expects) => {
+    expect(readConfig({ ...COMPLETE, [name]: value })).toEqual({ ok: false, problem: `${name} must be ${expects}` });
+  });
+});

@@ -57,7 +57,7 @@ export async function findOrCreateServer(
 }
 
 function isUnclear(error: unknown): error is HetznerError {
-  return error instanceof AmbiguousCreateError || hasCode(error, 'uniqueness_error');
+  return error instanceof AmbiguousCreateError || hasCode(error, 'uniqueness_error', 'conflict');
 }
 
 async function lookAgain(

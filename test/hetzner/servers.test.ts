@@ -61,6 +61,7 @@ describe('findOrCreateServer', () => {
 
   test.each<[string, FaultPlanInput[number]['fault']]>([
     ['the connection drops', { kind: 'drop' }],
+    ['409 conflict', { kind: 'status', status: 409, code: 'conflict' }],
     ['502', { kind: 'status', status: 502, code: 'bad_gateway' }],
   ])('not created, %s: unresolved, and asking again creates one', async (_, fault) => {
     await using world = await stubWorld();

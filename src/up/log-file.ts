@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import { type FileHandle, open, rename, stat } from 'node:fs/promises';
 
 const LARGEST_KEPT_BYTES = 16 * 1024 * 1024;
@@ -46,20 +45,4 @@ export interface ProcessExit {
 export function describeExit({ code, signal, lastLogLines }: ProcessExit): string {
   const how = signal === null ? (code === null ? 'not started' : `exit code ${code}`) : `signal ${signal}`;
   return [how, ...lastLogLines].join('; ');
-}
-
-/**
- * Settles, never rejects, when the child has ended. To be called in the same turn as spawn, so that an exit in the very
- * first moment is not missed.
- */
-export function exitOf(child: ChildProcess, logFile: string, fromBytes: number): Promise<ProcessExit> {
-  const { promise, resolve } = Promise.withResolvers<ProcessExit>();
-  child.once('error', (error) => resolve({ code: null, signal: null, lastLogLines: [error.message] }));
-  child.once('exit', (code, signal) => {
-    lastLogLines(logFile, fromBytes).then(
-      (lines) => resolve({ code, signal, lastLogLines: lines }),
-      () => resolve({ code, signal, lastLogLines: [] }),
-    );
-  });
-  return promise;
 }

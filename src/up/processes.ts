@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EndOptions, endProcess, type NamedProcess } from './end-process.ts';
-import { describeExit, exitOf, lastLogLines, openLogFile, type ProcessExit } from './log-file.ts';
-import { identifyChild, isRunning, signalProcess } from './process-identity.ts';
+import { describeExit, lastLogLines, type ProcessExit } from './log-file.ts';
+import { isRunning, signalProcess } from './process-identity.ts';
+import { spawnLogged } from './spawn-logged.ts';
 
 export interface ProgramStart {
   /** Names it in messages, in up.json and its log: STATE_DIR/logs/<name>.log. */
@@ -36,8 +36,7 @@ export interface SupervisorOptions {
 }
 
 /**
- * Starts the fleet's programs and stops them in the reverse order. Each leads a session of its own, so that Ctrl-C at the
- * terminal reaches `up` alone, which then stops the users of a thing before the thing.
+ * Starts the fleet's programs and stops them in the reverse order. It restarts nothing.
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
@@ -98,23 +97,10 @@ export class Supervisor {
   }
 }
 
-async function spawnProgram(
-  { name, command, args, env, cwd }: ProgramStart,
-  stateDir: string,
-): Promise<SupervisedProcess> {
+async function spawnProgram(program: ProgramStart, stateDir: string): Promise<SupervisedProcess> {
+  const { name, command, args, env, cwd = stateDir } = program;
   const logFile = join(stateDir, 'logs', `${name}.log`);
-  const log = await openLogFile(logFile);
-  const child = spawn(command, args, {
-    cwd: cwd ?? stateDir,
-    env: { ...env },
-    detached: true,
-    stdio: ['ignore', log.file.fd, log.file.fd],
-  });
-  const identity = identifyChild(child.pid);
-  const exited = exitOf(child, logFile, log.startBytes);
-  await log.file.close();
-  if (identity === undefined) throw new Error(`${name} could not be started: ${describeExit(await exited)}`);
-  return { name, process: identity, logFile, exited };
+  return { name, logFile, ...(await spawnLogged({ name, command, args, logFile, options: { env: { ...env }, cwd } })) };
 }
 
 async function waitUntilReady(started: SupervisedProcess, program: ProgramStart): Promise<void> {

@@ -3,8 +3,7 @@ import { chown, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncDirectory, writePrivateFile } from '../private-files.ts';
 import { exists, type PostgresPlaces } from './places.ts';
-import { runProgram } from './run-program.ts';
-import type { ServiceUser } from './service-user.ts';
+import { runProgram, type ServiceUser } from './run-program.ts';
 import type { PostgresSoftware } from './software.ts';
 
 /** The database's owner; the programs of the fleet get roles of their own. */

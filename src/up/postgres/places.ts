@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { ensurePrivateDirectory, writePrivateFile } from '../private-files.ts';
 import { ProcessIdentity } from '../process-identity.ts';
-import type { ServiceUser } from './service-user.ts';
+import type { ServiceUser } from './run-program.ts';
 
 /** STATE_DIR/postgres.json: where this state's PostgreSQL lives and which process was started last. */
 const Record = v.strictObject({

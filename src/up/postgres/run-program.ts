@@ -1,5 +1,13 @@
-import { spawn } from 'node:child_process';
-import type { ServiceUser } from './service-user.ts';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import * as v from 'valibot';
+
+/** The user a program is started as; undefined means the one we run as ourselves. */
+export interface ServiceUser {
+  uid: number;
+  gid: number;
+  name: string;
+}
 
 export interface ProgramOutcome {
   /** Exit code, the signal's name, or the errno with which it could not be started. */
@@ -8,32 +16,39 @@ export interface ProgramOutcome {
   output: string;
 }
 
-/** Runs one of PostgreSQL's programs to its end, as the service user and with an environment of its own. Never throws. */
-export function runProgram(
+/** Runs a program to its end, as the service user and with an environment of its own. Never throws. */
+export async function runProgram(
   program: string,
   args: string[],
   { user, deadlineMs }: { user: ServiceUser | undefined; deadlineMs: number },
 ): Promise<ProgramOutcome> {
-  return new Promise((resolve) => {
-    let output = '';
-    const child = spawn(program, args, {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(program, args, {
       cwd: '/',
       env: programEnvironment(),
-      stdio: ['ignore', 'pipe', 'pipe'],
       timeout: deadlineMs,
       killSignal: 'SIGKILL',
       ...credentials(user),
     });
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        output = (output + text).slice(-8192);
-      });
-    }
-    child.once('error', (error: NodeJS.ErrnoException) =>
-      resolve({ status: error.code ?? 'ERROR', output: error.message }),
-    );
-    child.once('close', (code, signal) => resolve({ status: code ?? signal ?? 'unknown', output: output.trim() }));
-  });
+    return { status: 0, output: lastPart(stdout + stderr) };
+  } catch (error) {
+    const failure = v.parse(ExecFailure, error);
+    const output = `${failure.stdout ?? ''}${failure.stderr ?? ''}`;
+    return { status: failure.code ?? failure.signal ?? 'unknown', output: lastPart(output || failure.message) };
+  }
+}
+
+/** What execFile throws: `code` is the exit code, or an errno when the program could not be started at all. */
+const ExecFailure = v.object({
+  message: v.string(),
+  code: v.nullish(v.union([v.number(), v.string()])),
+  signal: v.nullish(v.string()),
+  stdout: v.optional(v.string()),
+  stderr: v.optional(v.string()),
+});
+
+function lastPart(output: string): string {
+  return output.slice(-8192).trim();
 }
 
 /** The options of child_process.spawn that make the child run as this user; libuv drops the supplementary groups too. */

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
-import { describeExit, exitOf, lastLogLines, openLogFile, type ProcessExit } from '../log-file.ts';
-import { identifyChild, isRunning, type ProcessIdentity, signalProcess, waitUntilGone } from '../process-identity.ts';
+import { describeExit, lastLogLines, type ProcessExit } from '../log-file.ts';
+import { isRunning, type ProcessIdentity, signalProcess, waitUntilGone } from '../process-identity.ts';
+import { spawnLogged } from '../spawn-logged.ts';
 import type { ClusterInput } from './cluster.ts';
 import { shutDown } from './orphan.ts';
 import { writeRecord } from './places.ts';
@@ -48,35 +48,15 @@ export async function launchServer(input: LaunchInput): Promise<ServerProcess> {
   }
 }
 
-/**
- * The server leads a session of its own: Ctrl-C at the terminal reaches `up` alone, which stops what uses the database
- * first.
- */
-async function spawnServer({
-  places,
-  software,
-  user,
-  durable,
-  dynamicSharedMemory,
-}: LaunchInput): Promise<ServerProcess> {
-  const log = await openLogFile(places.logFile);
-  const child = spawn(
-    join(software.root, 'bin/postgres'),
-    ['-D', places.dataDir, ...serverArguments({ socketDir: places.socketDir, durable, dynamicSharedMemory })],
-    {
-      cwd: '/',
-      detached: true,
-      stdio: ['ignore', log.file.fd, log.file.fd],
-      env: programEnvironment(),
-      ...credentials(user),
-    },
-  );
-  const identity = identifyChild(child.pid);
-  const exited = exitOf(child, places.logFile, log.startBytes);
-  await log.file.close();
-  if (identity === undefined) {
-    throw new Error(`PostgreSQL could not be started: ${describeExit(await exited)}`);
-  }
+async function spawnServer(input: LaunchInput): Promise<ServerProcess> {
+  const { places, software, user } = input;
+  const { process: identity, exited } = await spawnLogged({
+    name: 'PostgreSQL',
+    command: join(software.root, 'bin/postgres'),
+    args: ['-D', places.dataDir, ...serverArguments({ ...input, socketDir: places.socketDir })],
+    logFile: places.logFile,
+    options: { cwd: '/', env: programEnvironment(), ...credentials(user) },
+  });
   await writeRecord(places, identity);
   const endWithUs = () => signalProcess(identity, 'SIGINT');
   process.once('exit', endWithUs);

@@ -1,18 +1,12 @@
 import { readFile } from 'node:fs/promises';
-
-/** The user a program is started as; undefined means the one we run as ourselves. */
-export interface ServiceUser {
-  uid: number;
-  gid: number;
-  name: string;
-}
+import { runProgram, type ServiceUser } from './run-program.ts';
 
 /** Accounts that every distribution ships, least privileged first. */
 const CANDIDATES = ['nobody', 'postgres', 'daemon', 'bin'];
 
 /**
  * PostgreSQL refuses to run as root: then an unprivileged account that initdb can resolve (getpwuid) is chosen from
- * /etc/passwd. Undefined for an ordinary user, whose own account serves. Throws when root finds no such account.
+ * /etc/passwd. Undefined for an ordinary user, whose own account serves. Throws when root finds none that it can become.
  */
 export async function chooseServiceUser(
   processUid = process.getuid?.() ?? -1,
@@ -22,9 +16,18 @@ export async function chooseServiceUser(
   const accounts = parsePasswd(await readFile(passwdFile, 'utf8'));
   for (const name of CANDIDATES) {
     const account = accounts.get(name);
-    if (account !== undefined && account.uid !== 0) return account;
+    if (account !== undefined && account.uid !== 0 && (await canBecome(account))) return account;
   }
-  throw new Error(`PostgreSQL refuses to run as root and ${passwdFile} has none of: ${CANDIDATES.join(', ')}`);
+  throw new Error(
+    `PostgreSQL refuses to run as root, and none of these users can be used instead: ${CANDIDATES.join(', ')} ` +
+      '(a container that has no user ids but root? start it as an ordinary user, or set DATABASE_URL)',
+  );
+}
+
+/** In a user namespace that maps root alone, setuid to anybody else fails with EINVAL; without CAP_SETUID with EPERM. */
+async function canBecome(user: ServiceUser): Promise<boolean> {
+  const { status } = await runProgram('/bin/sh', ['-c', ':'], { user, deadlineMs: 10_000 });
+  return status !== 'EINVAL' && status !== 'EPERM';
 }
 
 /** passwd(5): name:password:uid:gid:comment:home:shell. Lines that are no account are passed over. */

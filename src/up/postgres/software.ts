@@ -16,8 +16,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import * as v from 'valibot';
-import { runProgram } from './run-program.ts';
-import type { ServiceUser } from './service-user.ts';
+import { runProgram, type ServiceUser } from './run-program.ts';
 
 /** PostgreSQL's programs as npm delivered them: `bin`, `lib` and `share` lie under `root`. */
 export interface PostgresSoftware {

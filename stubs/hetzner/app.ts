@@ -31,7 +31,7 @@ export interface RequestRecord {
 }
 
 /** What the HTTP side of the stub needs. */
-export interface AppParts {
+interface AppParts {
   readonly project: Project;
   readonly faults: FaultPlan;
   readonly rateLimiter: RateLimiter;
@@ -43,6 +43,8 @@ export interface AppParts {
   /** Makes what a request has changed durable, before it is answered. */
   readonly save: () => Promise<void>;
   readonly logFault: (error: unknown) => void;
+  /** Fires when the stub closes. */
+  readonly closing: AbortSignal;
 }
 
 /**
@@ -59,7 +61,13 @@ export function createApp(parts: AppParts): Hono<StubEnv> {
   });
   app.notFound((c) => c.json(new ApiError(404, 'not_found', 'not found').toBody(), 404));
   app.route('/_stub', stubRoutes(parts));
-  app.use('/v1/*', record(parts), rateLimit(parts), faultInjection(parts.faults), authenticate(parts.token));
+  app.use(
+    '/v1/*',
+    record(parts),
+    rateLimit(parts),
+    faultInjection(parts.faults, parts.closing),
+    authenticate(parts.token),
+  );
   app.use('/v1/*', bodyLimit({ maxSize: MAX_BODY_BYTES, onError: bodyTooLarge }), durable(parts));
   app.route('/v1/actions', actionRoutes(project));
   app.route('/v1/servers', resourceActionRoutes(project, 'server'));
@@ -149,7 +157,7 @@ function stubRoutes({ project, faults, requests, tick }: AppParts): Hono<StubEnv
 }
 
 /** The state with each server's user-data replaced by its size and SHA-256. */
-export const publicState = (state: StubState): object => ({
+const publicState = (state: StubState): object => ({
   ...state,
   servers: state.servers.map(({ userData, ...server }) => ({
     ...server,

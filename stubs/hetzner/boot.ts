@@ -7,7 +7,7 @@ import type { Machines } from './project.ts';
 import type { Server } from './state.ts';
 
 /** Switches off what a boot hook started. */
-export type SwitchOff = () => void | Promise<void>;
+type SwitchOff = () => void | Promise<void>;
 
 /** Called in this process each time a server boots. What it returns is called when the server goes off. */
 export type BootHook = (
@@ -24,7 +24,7 @@ export interface BootCommand {
 }
 
 /** What happens when servers boot, and where changes of `server.process` are reported. */
-export interface BootOptions {
+interface BootOptions {
   readonly onBoot?: BootHook;
   readonly bootCommand?: BootCommand;
   readonly onChange: () => Promise<void>;
@@ -67,11 +67,12 @@ export class BootedMachines implements Machines {
     });
   }
 
-  /** After a start of the stub: keeps the processes that outlived it and boots the running servers that have none. */
+  /** After a start of the stub: keeps the processes that outlived it, boots the running servers that have none, ends the rest. */
   resume(servers: readonly Server[]): void {
     for (const server of servers) {
       const survived = server.process !== null && isRunning(server.process);
-      if (server.status === 'running' && !survived) this.powerOn(server);
+      if (server.status !== 'running') this.powerOff(server);
+      else if (!survived) this.powerOn(server);
     }
   }
 

@@ -1,9 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
 /** A CIDR in the form the API returns it, or what is wrong with it. */
-export type CanonicalCidr =
-  | { readonly ok: true; readonly cidr: string }
-  | { readonly ok: false; readonly message: string };
+type CanonicalCidr = { readonly ok: true; readonly cidr: string } | { readonly ok: false; readonly message: string };
 
 /**
  * Brings `address/prefix` into canonical form: IPv6 compressed and in lower case (RFC 5952).

@@ -1,7 +1,7 @@
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
 /** A field of an `invalid_input` or `uniqueness_error` answer. */
-export interface InvalidField {
+interface InvalidField {
   readonly name: string;
   readonly messages: readonly string[];
 }

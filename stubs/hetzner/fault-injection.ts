@@ -7,13 +7,13 @@ import type { Fault, FaultPlan } from './faults.ts';
 import type { StubEnv } from './http.ts';
 import type { ActionFate } from './project.ts';
 
-/** Does to each request what the plan has for it. */
-export function faultInjection(plan: FaultPlan): MiddlewareHandler<StubEnv> {
+/** Does to each request what the plan has for it. What is still delayed when `closing` fires is dropped. */
+export function faultInjection(plan: FaultPlan, closing: AbortSignal): MiddlewareHandler<StubEnv> {
   return async (c, next) => {
     const fault = plan.strike(c.req.method, c.req.path);
     c.set('fateOf', (command) => fateOf(fault, command));
     if (fault === undefined) return next();
-    if (fault.delayMs !== undefined) await delay(fault.delayMs);
+    if (fault.delayMs !== undefined && !(await delayed(c, fault.delayMs, closing))) return dropConnection(c);
     switch (fault.kind) {
       case 'drop':
         return dropConnection(c);
@@ -39,6 +39,15 @@ export function faultInjection(plan: FaultPlan): MiddlewareHandler<StubEnv> {
         return next();
     }
   };
+}
+
+/**
+ * False when the stub closes meanwhile. The body is read before: Node throws an unread one away when its sender dies, and a
+ * create that is still in flight then is exactly what a delay is for.
+ */
+async function delayed(c: Context<StubEnv>, delayMs: number, signal: AbortSignal): Promise<boolean> {
+  await c.req.text();
+  return delay(delayMs, true, { signal, ref: false }).catch(() => false);
 }
 
 function fateOf(fault: Fault | undefined, command: string): ActionFate {

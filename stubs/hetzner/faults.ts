@@ -57,7 +57,7 @@ const PlannedFaultSchema = v.pipe(
 );
 
 /** A fault plan as JSON: see stubs/hetzner/README.md for what each fault does. */
-export const FaultPlanSchema = v.pipe(v.array(PlannedFaultSchema), v.maxLength(1000));
+const FaultPlanSchema = v.pipe(v.array(PlannedFaultSchema), v.maxLength(1000));
 
 /** A fault plan before its defaults are filled in. */
 export type FaultPlanInput = v.InferInput<typeof FaultPlanSchema>;

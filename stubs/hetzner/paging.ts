@@ -5,7 +5,7 @@ const DEFAULT_PER_PAGE = 25;
 const MAX_PER_PAGE = 50;
 
 /** What a list can be sorted by. */
-export interface Sortable {
+interface Sortable {
   readonly id: number;
   readonly name?: string;
   readonly createdMs?: number;

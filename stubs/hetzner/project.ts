@@ -10,7 +10,7 @@ export interface ActionFate {
 }
 
 /** A request for an action: what it does to what, which action it waits for, and its fate. */
-export interface ActionRequest {
+interface ActionRequest {
   readonly command: Command;
   readonly resources: Action['resources'];
   readonly fate: ActionFate;
@@ -25,7 +25,7 @@ export interface Machines {
 }
 
 /** What a project is made of. `nowMs` is the only clock that servers and actions know. */
-export interface ProjectParts {
+interface ProjectParts {
   readonly state: StubState;
   readonly catalogue: Catalogue;
   readonly machines: Machines;

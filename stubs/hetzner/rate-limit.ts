@@ -9,7 +9,7 @@ export interface RateLimit {
 export const DEFAULT_RATE_LIMIT: RateLimit = { limit: 3600, refillPerSecond: 1 };
 
 /** What one request got out of its bucket. */
-export interface RateLimitReading {
+interface RateLimitReading {
   readonly admitted: boolean;
   readonly headers: Readonly<Record<string, string>>;
 }

@@ -1,7 +1,7 @@
 import type { SshKey } from './state.ts';
 
 /** Where servers can stand. */
-export interface Location {
+interface Location {
   readonly id: number;
   readonly name: string;
   readonly description: string;
@@ -13,7 +13,7 @@ export interface Location {
 }
 
 /** What a location offers of a server type. Past `unavailable_after` (ISO time) it offers nothing and is not listed. */
-export interface TypeOffer {
+interface TypeOffer {
   readonly location: string;
   readonly available: boolean;
   readonly deprecation: { readonly announced: string; readonly unavailable_after: string } | null;

@@ -12,8 +12,8 @@ import type { Image, ServerType } from './seeds.ts';
 import { serverView } from './server-view.ts';
 import type { Server } from './state.ts';
 
-/** Bytes of user-data that the API takes. */
-export const MAX_USER_DATA_BYTES = 32_768;
+/** What the API takes. */
+const MAX_USER_DATA_BYTES = 32_768;
 const PLACEMENT_GROUP_MEMBERS = 10;
 
 const IdOrName = v.pipe(

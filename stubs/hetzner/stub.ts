@@ -65,7 +65,18 @@ export function createHetznerStub(options: HetznerStubOptions = {}): HetznerStub
   const clockwork = new Clockwork(project, () => void save().catch(logFault));
   const tick = () => clockwork.tick();
   const rateLimiter = new RateLimiter({ ...DEFAULT_RATE_LIMIT, ...options.rateLimit });
-  const app = createApp({ project, faults, rateLimiter, requests, token: options.token, tick, save, logFault });
+  const closing = new AbortController();
+  const app = createApp({
+    closing: closing.signal,
+    project,
+    faults,
+    rateLimiter,
+    requests,
+    token: options.token,
+    tick,
+    save,
+    logFault,
+  });
 
   return {
     async listen(port = 0) {
@@ -77,6 +88,7 @@ export function createHetznerStub(options: HetznerStubOptions = {}): HetznerStub
       tick();
       const { port: bound } = server.address() as AddressInfo;
       const close = async () => {
+        closing.abort();
         clockwork.stop();
         const closed = new Promise<void>((resolve) => server.close(() => resolve()));
         if ('closeAllConnections' in server) server.closeAllConnections();

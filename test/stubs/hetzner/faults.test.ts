@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FaultPlan, type FaultPlanInput } from '../../../stubs/hetzner/faults.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { ACTION_MS, codeOf, namesOf, SERVER, startStub } from './support.ts';
 
 const CREATE = { method: 'POST', path: '/v1/servers' } as const;
@@ -113,6 +114,29 @@ test('delay: the answer comes after it', async () => {
   const startedAt = performance.now();
   expect((await api.call('GET', '/servers')).status).toBe(200);
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(145);
+});
+
+test('delayed create whose sender dies meanwhile: the server comes all the same', async () => {
+  const fault = { kind: 'delay', delayMs: 300 } as const;
+  await using api = await startStub({ faults: [{ match: CREATE, fault }] });
+  const dying = new AbortController();
+  const init = { method: 'POST', headers: { authorization: 'Bearer x' }, body: JSON.stringify(SERVER) };
+  const request = fetch(`${api.url}/servers`, { ...init, signal: dying.signal });
+  await waitFor(() => api.stub.requests().length === 1, { what: 'the create has arrived' });
+  dying.abort();
+  await expect(request).rejects.toThrow('aborted');
+  await waitFor(() => api.stub.state().servers.length === 1, { what: 'the server is there' });
+  expect(api.stub.requests()[0]?.status).toBeNull();
+});
+
+test('closed while a create is delayed: it is dropped', async () => {
+  const fault = { kind: 'delay', delayMs: 60_000 } as const;
+  const api = await startStub({ faults: [{ match: CREATE, fault }] });
+  const request = api.call('POST', '/servers', SERVER).catch((error: unknown) => String(error));
+  await waitFor(() => api.stub.requests().length === 1, { what: 'the create has arrived' });
+  await api[Symbol.asyncDispose]();
+  expect(await request).toBe('TypeError: fetch failed');
+  expect(api.stub.state().servers).toEqual([]);
 });
 
 describe('whose turn it is', () => {

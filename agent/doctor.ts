@@ -17,7 +17,7 @@ import { diskFs } from './state-fs.ts';
 import { systemTime } from './time.ts';
 
 /** No check takes longer; one that does is a finding of its own. */
-const CHECK_TIMEOUT_MS = 8_000;
+const CHECK_TIMEOUT_MS = 10_000;
 
 type Check = (context: CheckContext) => Promise<Verdict>;
 

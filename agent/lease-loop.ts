@@ -32,7 +32,7 @@ export interface LeaseLoopDependencies {
 export async function runLeaseLoop(deps: LeaseLoopDependencies, stopping: AbortSignal): Promise<void> {
   const { gateway, memory, time } = deps;
   const condition = reportChanges(deps.log);
-  let requestId = (await memory.takeUnanswered()) ?? randomUUID();
+  let requestId = (await persisted(memory.takeUnanswered(), deps.log)) ?? randomUUID();
   let failures = 0;
   while (!stopping.aborted) {
     const request = {
@@ -48,12 +48,12 @@ export async function runLeaseLoop(deps: LeaseLoopDependencies, stopping: AbortS
     failures = answer.kind === 'undecided' ? failures + 1 : 0;
     switch (answer.kind) {
       case 'job':
-        await keepLogHead(deps, answer.logHead);
+        await persisted(memory.keepLogHead(answer.logHead), deps.log);
         requestId = randomUUID();
         await deps.runJob(answer.lease);
         break;
       case 'idle':
-        await keepLogHead(deps, answer.logHead);
+        await persisted(memory.keepLogHead(answer.logHead), deps.log);
         requestId = randomUUID();
         await time.pause(idlePauseMs(time.nowMs() - askedAtMs, time), stopping);
         break;
@@ -69,17 +69,20 @@ export async function runLeaseLoop(deps: LeaseLoopDependencies, stopping: AbortS
         await time.pause(Math.max(backoffMs(failures, time), answer.retryAfterMs ?? 0), stopping);
         break;
       case 'aborted':
-        await memory.keepUnanswered(requestId);
+        await persisted(memory.keepUnanswered(requestId), deps.log);
         break;
     }
   }
 }
 
-/** A full disk must not keep a host from its work. */
-async function keepLogHead({ memory, log }: LeaseLoopDependencies, logHead: string): Promise<void> {
-  await memory.keepLogHead(logHead).catch((error: unknown) => {
-    log.error({ reason: describeError(error) }, 'log head not kept');
-  });
+/** A full disk must not keep a host from its work: what could not be remembered is logged and done without. */
+async function persisted<T>(writing: Promise<T>, log: Log): Promise<T | undefined> {
+  try {
+    return await writing;
+  } catch (error) {
+    log.error({ reason: describeError(error) }, 'lease memory not written');
+    return undefined;
+  }
 }
 
 /** Jitter only, after a gateway that has waited; the rest of the distance after one that has not. */

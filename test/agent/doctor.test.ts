@@ -64,8 +64,8 @@ describe('pushleft-agent doctor', () => {
 
   test.each([
     [-312_000, 'fail: the local clock is 312 s ahead of the gateway’s'],
-    [+312_000, 'fail: the local clock is 312 s behind the gateway’s'],
-    [+30_000, 'warn: the local clock is 30 s behind the gateway’s'],
+    [312_000, 'fail: the local clock is 312 s behind the gateway’s'],
+    [30_000, 'warn: the local clock is 30 s behind the gateway’s'],
   ])('a gateway whose clock differs by %i ms: named', async (offsetMs, expected) => {
     await using host = await enrolledHost();
     // Date is in whole seconds: on the whole second, the difference is one too.

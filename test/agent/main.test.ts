@@ -1,16 +1,21 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { startAgent } from './support/agent-process.ts';
+import { enrolledHost } from './support/host.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../agent/bin/pushleft-agent.js', import.meta.url));
 
-function agent(args: readonly string[], env: Readonly<Record<string, string>> = {}, node = process.execPath) {
+function agent(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  nodeOptions: readonly string[] = [],
+) {
   return new Promise<{ code: number | string | null | undefined; stdout: string; stderr: string }>((resolve) => {
-    execFile(node, [LAUNCHER, ...args], { env: { ...env } }, (error, stdout, stderr) =>
+    execFile(process.execPath, [...nodeOptions, LAUNCHER, ...args], { env: { ...env } }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
     );
   });
@@ -55,16 +60,25 @@ describe('pushleft-agent', () => {
     });
     expect(stderr).toBe('pushleft-agent: PUSHLEFT_AGENT_CA must be an absolute path\n');
   });
+});
 
-  test.skipIf(!existsSync('/usr/bin/node'))(
-    'started by the system Node, whichever it is: hands over, code and all',
-    async () => {
-      expect(await agent(['--version'], {}, '/usr/bin/node')).toEqual({
-        code: 0,
-        stdout: `${manifest.version}\n`,
-        stderr: '',
-      });
-      expect((await agent(['run'], {}, '/usr/bin/node')).code).toBe(2);
-    },
-  );
+describe('started by an older Node', () => {
+  /** Makes this Node say that it is an older one; what it hands over to is not told so. */
+  const OLDER = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } });`;
+  const older = ['--import', `data:text/javascript,${encodeURIComponent(OLDER)}`];
+
+  test('hands over: the answer and the exit code are the same', async () => {
+    expect(await agent(['--version'], {}, older)).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' });
+    expect((await agent(['run'], {}, older)).code).toBe(2);
+  });
+
+  test('SIGTERM is handed on: the agent stops in order, exit 0', async () => {
+    await using host = await enrolledHost();
+    host.gateway.lease = () => 'hold';
+    await using running = startAgent(['run'], host.env, older);
+    await running.logged('agent started');
+    running.child.kill('SIGTERM');
+    expect(await running.exited).toBe(0);
+    expect(running.stderr()).toContain('"agent stopped"');
+  });
 });

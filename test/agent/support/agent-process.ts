@@ -20,8 +20,15 @@ export interface AgentProcess extends AsyncDisposable {
 }
 
 /** Starts the agent from its sources with this Node, and nothing of the test's own environment. */
-export function startAgent(args: readonly string[], env: Readonly<Record<string, string>>): AgentProcess {
-  const child = spawn(process.execPath, [LAUNCHER, ...args], { env: { ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+export function startAgent(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  nodeOptions: readonly string[] = [],
+): AgentProcess {
+  const child = spawn(process.execPath, [...nodeOptions, LAUNCHER, ...args], {
+    env: { ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));

@@ -33,9 +33,9 @@ export function cutFs(stateDir: string, trace: string[], cut?: Cut): StateFs {
   }
 
   return {
-    readText: diskFs.readText,
-    list: diskFs.list,
-    readLink: diskFs.readLink,
+    readText: (path) => diskFs.readText(path),
+    list: (path) => diskFs.list(path),
+    readLink: (path) => diskFs.readLink(path),
     makeDir: (path) => step(`mkdir ${named(path)}`, () => diskFs.makeDir(path)),
     writeSynced: (path, text) =>
       step(

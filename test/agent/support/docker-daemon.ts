@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 
-/** A daemon's socket that answers /version, or never; counts how often it is asked. */
+/** A daemon's socket that answers /version with this text, or never ('hold'); counts how often it is asked. */
 export async function startDockerDaemon(
   socketPath: string,
-  answer: string | 'hold',
+  answer: string,
 ): Promise<{ readonly asked: () => number } & AsyncDisposable> {
   let asked = 0;
   const server = createServer((request, response) => {

@@ -124,9 +124,7 @@ export async function startStubGateway(authority: Authority): Promise<StubGatewa
   );
   const enrolments = createServer({ ...authority.server, minVersion: 'TLSv1.3' }, (request, response) => {
     void answer(request, response, (path) =>
-      path === '/v1/enroll'
-        ? { schema: EnrollRequest, behave: (received) => stub.enroll(received as never) }
-        : undefined,
+      path === '/v1/enroll' ? { schema: EnrollRequest, behave: (received) => stub.enroll(received) } : undefined,
     );
   });
   const ports = [await listen(agents, 0), await listen(enrolments, 0)] as const;

@@ -37,7 +37,7 @@ describe('diagnose_host', () => {
     { checks: [{ ...finding, detail: 'x'.repeat(257) }], duration_ms: 12 },
     { checks: [{ ...finding, status: 'maybe' }], duration_ms: 12 },
     { checks: [{ ...finding, extra: 1 }], duration_ms: 12 },
-    { checks: Array(DOCTOR_CHECKS.length + 1).fill(finding), duration_ms: 12 },
+    { checks: Array.from({ length: DOCTOR_CHECKS.length + 1 }, () => finding), duration_ms: 12 },
     { checks: [] },
   ])('a report out of bounds (%#): refused', (report) =>
     expect(parseJobResult('diagnose_host', report).ok).toBe(false),
@@ -45,7 +45,7 @@ describe('diagnose_host', () => {
 
   test('the largest report fits a body', () => {
     const widest = { ...finding, check: 'bridge_netfilter', detail: '￿'.repeat(256), duration_ms: 600_000 };
-    const report = { checks: Array(DOCTOR_CHECKS.length).fill(widest), duration_ms: 600_000 };
+    const report = { checks: DOCTOR_CHECKS.map(() => widest), duration_ms: 600_000 };
     expect(parseJobResult('diagnose_host', report).ok).toBe(true);
     expect(Buffer.byteLength(JSON.stringify(report)) * 2).toBeLessThan(BODY_MAX_BYTES);
   });

@@ -1,0 +1,64 @@
+import { Flags } from '@oclif/core';
+import type { NodeStatus } from '../../../src/domain/node/state.ts';
+import { type FleetList as List, type ListedNode, listFleet } from '../../../src/read/fleet-list.ts';
+import { atFlag, poolFlag } from '../../arguments.ts';
+import { OperatorCommand } from '../../operator-command.ts';
+import { ago, orDash } from '../../output/format.ts';
+import { momentJson, pastLines } from '../../output/moment-line.ts';
+import { cpus, disk, memory, nodeJson } from '../../output/node.ts';
+import { tableLines } from '../../output/table.ts';
+
+const STATUSES: readonly NodeStatus[] = ['provisioning', 'active'];
+
+/** `fleet list`: one line a node. */
+export default class FleetList extends OperatorCommand {
+  static override summary = 'List the nodes: pool, status, capacity, when each was last heard.';
+  static override examples = [
+    '<%= config.bin %> fleet list',
+    '<%= config.bin %> fleet list --pool application --status active --json',
+    { description: 'The fleet as it was an hour ago:', command: '<%= config.bin %> fleet list --at 1h' },
+  ];
+  static override flags = {
+    at: atFlag,
+    pool: poolFlag,
+    status: Flags.option({ options: STATUSES, summary: 'Only nodes of this status.' })(),
+  };
+
+  async run() {
+    const { flags } = await this.parse(FleetList);
+    const list = await this.view(flags, (view) => listFleet(view, { pool: flags.pool, status: flags.status }));
+    this.logLines(lines(list));
+    return { ...momentJson(list.moment), nodes: list.nodes.map((listed) => nodeJson(listed, list.live)) };
+  }
+}
+
+function lines({ nodes, live, moment }: List): string[] {
+  if (nodes.length === 0) return ['no nodes', ...pastLines(moment, live)];
+  const table = tableLines<ListedNode>(nodes, [
+    { heading: 'NAME', value: ({ node }) => node.name },
+    { heading: 'POOL', value: ({ node }) => node.pool },
+    { heading: 'REGION', value: ({ node }) => node.location ?? node.region },
+    { heading: 'STATUS', value: ({ node }) => statusOf(node) },
+    { heading: 'SCHEDULABLE', value: ({ node }) => (node.schedulable ? 'yes' : 'no') },
+    { heading: 'CPU', value: ({ node }) => cpus(node.cpu_millis), alignRight: true },
+    { heading: 'MEMORY', value: ({ node }) => memory(node.memory_mb), alignRight: true },
+    { heading: 'DISK', value: ({ node }) => disk(node.disk_gb), alignRight: true },
+    ...(live
+      ? [
+          {
+            heading: 'LAST SEEN',
+            value: ({ lastSeenAt }: ListedNode) => ago(lastSeenAt, moment.nowMs),
+            alignRight: true,
+          },
+        ]
+      : []),
+    { heading: 'AGENT', value: ({ node }) => orDash(node.agent_version) },
+    { heading: 'ID', value: ({ node }) => node.node_id.slice(0, 8) },
+  ]);
+  return [...table, ...pastLines(moment, live)];
+}
+
+/** How far provisioning has come says more than that it is going on. */
+function statusOf({ status, provision_state: state }: ListedNode['node']): string {
+  return status === 'provisioning' ? `provisioning (${state.replaceAll('_', ' ')})` : status;
+}

@@ -1,0 +1,53 @@
+import type { CertificateState } from '../domain/certificate/state.ts';
+import type { EventRow } from '../domain/event/state.ts';
+import type { JobState } from '../domain/job/state.ts';
+import { ok, type Result } from '../domain/result.ts';
+import { type ListedNode, withLiveness } from './fleet-list.ts';
+import type { FleetView, ViewMoment } from './fleet-view.ts';
+import { resolveNode } from './resolve-node.ts';
+
+/** Everything that is known of one node. */
+export interface NodeDetails extends ListedNode {
+  readonly moment: ViewMoment;
+  readonly live: boolean;
+  /** The newest first. */
+  readonly certificates: readonly CertificateState[];
+  /** The newest first. */
+  readonly jobs: readonly JobState[];
+  /** The last events of the node itself, oldest first. */
+  readonly timeline: readonly EventRow[];
+}
+
+const JOBS_SHOWN = 10;
+
+/** Reads one node by name, id or beginning of an id. Refuses: node_unknown, node_ambiguous. */
+export async function readNode(
+  view: FleetView,
+  reference: string,
+  timelineLimit: number,
+): Promise<Result<NodeDetails>> {
+  const resolved = await resolveNode(view, reference);
+  if (!resolved.ok) return resolved;
+  const { node_id: nodeId } = resolved.value;
+  const [listed = { node: resolved.value, liveness: null, lastSeenAt: null }] = await withLiveness(view, [
+    resolved.value,
+  ]);
+  return ok({
+    ...listed,
+    live: view.telemetry !== null,
+    moment: view.moment,
+    certificates: await view.certificates(nodeId),
+    jobs: await view.jobs({ nodeId, limit: JOBS_SHOWN }),
+    timeline: await view.timeline(nodeId, timelineLimit),
+  });
+}
+
+/** Where a certificate is in its life at a time (ms). */
+export type CertificateStatus = 'not_issued' | 'revoked' | 'expired' | 'valid';
+
+/** The status of a certificate at a time (ms); revoked says more than expired. */
+export function certificateStatus(certificate: CertificateState, nowMs: number): CertificateStatus {
+  if (certificate.revoked_at !== null) return 'revoked';
+  if (certificate.certificate_pem === null) return 'not_issued';
+  return certificate.not_after <= nowMs ? 'expired' : 'valid';
+}

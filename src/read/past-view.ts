@@ -1,0 +1,56 @@
+import type { EventLog } from '../log/event-log.ts';
+import type { Until } from '../projector/fold-log.ts';
+import type { FoldState } from '../projector/fold-state.ts';
+import { foldAt } from '../projector/time-travel.ts';
+import { type FleetView, MATCHES_MAX } from './fleet-view.ts';
+
+const TABLES = ['fleet_nodes', 'fleet_node_certificates', 'jobs', 'fleet_events', 'pool_firewalls'] as const;
+
+/** The fleet as it was: the log's prefix folded in memory. The order of rows is that of the live view. */
+export async function pastView(log: Pick<EventLog, 'read'>, until: Until): Promise<FleetView> {
+  return viewOf(await foldAt(log, TABLES, until));
+}
+
+function viewOf(state: FoldState): FleetView {
+  const nodes = () => [...state.rows('fleet_nodes').values()];
+  const jobs = () => [...state.rows('jobs').values()];
+  return {
+    moment: { position: state.position, at: state.at, nowMs: state.at },
+    telemetry: null,
+    nodes: async ({ pool, status }) =>
+      nodes()
+        .filter((node) => (pool ?? node.pool) === node.pool && (status ?? node.status) === node.status)
+        .sort((a, b) => compare(a.pool, b.pool) || compare(a.name, b.name)),
+    nodesMatching: async (reference) =>
+      nodes()
+        .filter((node) => node.name === reference || node.node_id.startsWith(reference))
+        .sort((a, b) => Number(b.name === reference) - Number(a.name === reference) || compare(a.node_id, b.node_id))
+        .slice(0, MATCHES_MAX),
+    certificates: async (nodeId) =>
+      [...state.rows('fleet_node_certificates').values()]
+        .filter((certificate) => certificate.node_id === nodeId)
+        .sort((a, b) => b.authorized_at - a.authorized_at || compare(a.certificate_id, b.certificate_id)),
+    jobs: async ({ nodeId, status, kind, limit }) =>
+      jobs()
+        .filter((job) => nodeId === undefined || job.node_id === nodeId || job.leased_to === nodeId)
+        .filter((job) => (status ?? job.status) === job.status && (kind ?? job.kind) === job.kind)
+        .sort((a, b) => b.queued_position - a.queued_position)
+        .slice(0, limit),
+    jobsMatching: async (reference) =>
+      jobs()
+        .filter((job) => job.job_id.startsWith(reference))
+        .sort((a, b) => compare(a.job_id, b.job_id))
+        .slice(0, MATCHES_MAX),
+    timeline: async (nodeId, limit) =>
+      [...state.rows('fleet_events').values()]
+        .filter((event) => event.node_id === nodeId && event.job_id === null)
+        .sort((a, b) => a.position - b.position)
+        .slice(-limit),
+    firewalls: async () => [...state.rows('pool_firewalls').values()].sort((a, b) => compare(a.pool, b.pool)),
+  };
+}
+
+/** By bytes, as the tables' "C" collation orders the ASCII that they hold. */
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -2,20 +2,19 @@ import * as v from 'valibot';
 import { ERROR_MESSAGE_MAX_LENGTH } from './limits.ts';
 import { boundedText } from './text.ts';
 
-/** Why a certificate request is refused. Each is answered 400 and uses no secret up. */
+/** Why a certificate request is refused; src/pki decides which. Each is answered 400 and uses no secret up. */
 export const CSR_ERROR_CODES = [
-  /** Not one PEM block of one PKCS#10 request, trailing bytes, duplicates, or too large. */
+  'csr_too_large',
   'csr_malformed',
-  /** The signature is not by the key inside. */
-  'csr_signature_invalid',
-  /** Anything but ECDSA P-256. */
   'csr_key_unsupported',
-  /** Not exactly one CN, or another than the node's id. */
+  'csr_algorithm_unsupported',
   'csr_subject_mismatch',
-  /** A SAN that is not a DNS name equal to the node's id. */
+  'csr_duplicate_attribute',
+  'csr_duplicate_extension',
+  'csr_extension_unsupported',
   'csr_san_mismatch',
-  /** Asks to be a CA, or for an extension that no agent needs. */
-  'csr_extension_refused',
+  'csr_requests_ca',
+  'csr_signature_invalid',
 ] as const;
 
 /** Every code that the gateway answers with; DESIGN §4. */

@@ -50,7 +50,10 @@ export const LeasedJob = v.object({
 /** A job with its lease. */
 export type LeasedJob = v.InferOutput<typeof LeasedJob>;
 
-/** 200 of a lease; no job is `job: null`. */
+/**
+ * 200 of a lease; no job is `job: null`. `log_head` is what the agent keeps from now on, so it is the higher one of the
+ * gateway's own and the one that the request carried: only the gateway can compare them.
+ */
 export const LeaseResponse = v.object({
   job: v.nullable(LeasedJob),
   /** The version this node should run; null when the gateway asks for none. */

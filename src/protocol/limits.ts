@@ -8,8 +8,8 @@ export const LEASE_WAIT_MAX_SECONDS = 30;
 export const KINDS_MAX = 64;
 /** Largest number of fenced instances in one `node_lost` answer; requirement, Lost nodes. */
 export const CLEANUP_MAX = 64;
-/** Largest certificate request that is parsed at all. A P-256 request with one name is below 1 KiB. */
-export const CSR_PEM_MAX_LENGTH = 8 * 1024;
+/** Longest certificate request that is looked at. Half of it is too large already (csr_too_large), and is told so. */
+export const CSR_PEM_MAX_LENGTH = 16 * 1024;
 /** Largest certificate or trust bundle that an agent accepts. */
 export const CERTIFICATE_PEM_MAX_LENGTH = 32 * 1024;
 /** Longest opaque log head. */

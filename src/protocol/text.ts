@@ -27,6 +27,11 @@ export function boundedInteger(min: number, max: number) {
   return v.pipe(v.number(), v.safeInteger(), v.minValue(min), v.maxValue(max));
 }
 
+/** Schema of printable ASCII and line ends, at most `maxLength` characters: what a PEM file may be made of. */
+export function asciiLines(maxLength: number) {
+  return v.pipe(v.string(), v.maxLength(maxLength), v.regex(/^[\x20-\x7E\r\n]*$/));
+}
+
 /** Schema of PEM text: printable ASCII and line ends, at most `maxLength` characters. What is inside is not looked at. */
 export function pemText(maxLength: number) {
   return v.pipe(v.string(), v.maxLength(maxLength), v.regex(/^-----BEGIN [A-Z0-9 ]+-----[\x20-\x7E\r\n]+$/));

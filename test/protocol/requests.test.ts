@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
+import { CSR_REFUSALS } from '../../src/pki/csr.ts';
 import { EnrollRequest } from '../../src/protocol/enroll.ts';
-import { ErrorBody, GATEWAY_ERROR_CODES } from '../../src/protocol/errors.ts';
+import { CSR_ERROR_CODES, ErrorBody, GATEWAY_ERROR_CODES } from '../../src/protocol/errors.ts';
 import { CompleteRequest, HeartbeatRequest } from '../../src/protocol/jobs.ts';
 import { LeaseRefusal, LeaseRequest, LeaseResponse } from '../../src/protocol/lease.ts';
 
@@ -72,6 +73,8 @@ describe('EnrollRequest', () => {
     ['a secret in capitals', enroll({ enrollment_secret: 'A'.repeat(64) })],
     ['a secret and a line end', enroll({ enrollment_secret: `${'a'.repeat(64)}\n` })],
     ['an unknown field', enroll({ admin: true })],
+    ['NUL in the request', enroll({ csr_pem: `${request.csr_pem}\u0000` })],
+    ['a request of more than 16 KiB', enroll({ csr_pem: 'M'.repeat(16 * 1024 + 1) })],
   ])('%s: refused', (_, accepted) => expect(accepted).toBe(false));
 });
 
@@ -122,6 +125,11 @@ describe('answers', () => {
     expect(v.is(ErrorBody, { error: 'teapot', message: 'short and stout' })).toBe(false);
     expect(new Set(GATEWAY_ERROR_CODES).size).toBe(GATEWAY_ERROR_CODES.length);
   });
+});
+
+describe('CSR_ERROR_CODES', () => {
+  test('they are the codes of src/pki, no more and no fewer', () =>
+    expect(new Set<string>(CSR_ERROR_CODES)).toEqual(new Set(Object.keys(CSR_REFUSALS))));
 });
 
 describe('every request schema', () => {

@@ -33,6 +33,11 @@ interface BootOptions {
 }
 
 const DEFAULT_GRACE_MS = 5_000;
+/**
+ * The command waits for a line that says its process is recorded. A stub that is killed before that closes the pipe, and the
+ * command never starts: there is no machine that the next stub does not know of.
+ */
+const AFTER_RECORD = 'read -r _ || exit 1; exec </dev/null';
 /** Tokens of the API have no business on the machines. */
 const WITHHELD = ['HETZNER_STUB_TOKEN', 'HETZNER_API_TOKEN', 'HCLOUD_TOKEN'];
 
@@ -101,6 +106,7 @@ export class BootedMachines implements Machines {
     // At once: until Node has reaped it, even a child that has ended already is known to the kernel.
     server.process = (child.pid === undefined ? undefined : identifyProcess(child.pid)) ?? null;
     await this.#options.onChange();
+    child.stdin?.on('error', () => {}).end('recorded\n');
   }
 
   #spawn(server: Server, command: string): ChildProcess {
@@ -111,10 +117,10 @@ export class BootedMachines implements Machines {
     writeFileSync(userDataFile, server.userData, { mode: 0o600, flag: 'wx' });
     const log = openSync(join(directory, 'boot.log'), 'a', 0o600);
     try {
-      return spawn('/bin/sh', ['-c', command], {
+      return spawn('/bin/sh', ['-c', `${AFTER_RECORD}\n${command}`], {
         cwd: directory,
         detached: true,
-        stdio: ['ignore', log, log],
+        stdio: ['pipe', log, log],
         env: {
           ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !WITHHELD.includes(name))),
           PUSHLEFT_STUB_USER_DATA_FILE: userDataFile,

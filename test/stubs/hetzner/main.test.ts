@@ -1,12 +1,12 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { identifyProcess } from '../../../src/up/process-identity.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { SERVER } from './support.ts';
@@ -14,10 +14,10 @@ import { SERVER } from './support.ts';
 const MAIN = new URL('../../../stubs/hetzner/main.ts', import.meta.url).pathname;
 
 function start(args: string[], env: Record<string, string> = {}): ChildProcessByStdio<null, Readable, Readable> {
-  return spawn(process.execPath, [MAIN, ...args], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const options = { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'] };
+  const child = spawn(process.execPath, [MAIN, ...args], options);
+  onTestFinished(() => void child.kill('SIGTERM'));
+  return child;
 }
 
 async function urlOf(child: ChildProcessByStdio<null, Readable, Readable>): Promise<string> {
@@ -43,19 +43,22 @@ test('token of the environment: the only one let in; SIGTERM: exit 0', async () 
 test('killed with -9 and started again on its state: the server and its machine are still there', async () => {
   await using folder = await temporaryDirectory();
   const args = ['--port', '0', '--state', join(folder.path, 'state.json'), '--action-ms', '10'];
-  const machine = ['--boot-command', 'echo > booted; exec sleep 600', '--boot-dir', join(folder.path, 'machines')];
+  const machine = ['--boot-command', 'echo $$ >> booted; exec sleep 600', '--boot-dir', join(folder.path, 'machines')];
   const first = start([...args, ...machine]);
   const headers = { authorization: 'Bearer x' };
   await fetch(`${await urlOf(first)}/servers`, { method: 'POST', headers, body: JSON.stringify(SERVER) });
-  await waitFor(() => existsSync(join(folder.path, 'machines/2/booted')), { what: 'the server has booted' });
+  const boots = () => readFile(join(folder.path, 'machines/2/booted'), 'utf8');
+  const pids = await waitFor(boots, { what: 'the server has booted' });
   first.kill('SIGKILL');
   await once(first, 'exit');
 
   const second = start([...args, ...machine]);
   const url = await urlOf(second);
   expect(await (await fetch(`${url}/servers/2`, { headers })).json()).toMatchObject({ server: { status: 'running' } });
+  expect(await boots()).toBe(pids);
   second.kill('SIGTERM');
   expect(await once(second, 'exit')).toEqual([0, null]);
+  expect(identifyProcess(Number(pids))).toBeUndefined();
 });
 
 test('port in use: one line, exit 2', async () => {

@@ -67,7 +67,8 @@ async function readOperatorFile(stateDir: string): Promise<Record<string, string
 }
 
 function checkedUrl(text: string, name: string): string {
-  if (!URL.canParse(text) || !/^postgres(?:ql)?:$/.test(new URL(text).protocol)) {
+  // Not URL.canParse: a database behind a socket has no host in its URL (libpq's postgres://user@/database?host=/path).
+  if (!/^postgres(?:ql)?:\/\/\S+$/.test(text)) {
     throw usageFailure(`${name} is not a PostgreSQL URL`, 'write it as postgres://user@host:5432/database');
   }
   return text;

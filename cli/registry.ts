@@ -5,8 +5,12 @@ type CommandModule = { readonly default: Command.Class };
 /** Every command by its id; adding one is one file and one line here. Each is loaded only when it is needed. */
 const loaders: Readonly<Record<string, () => Promise<unknown>>> = {
   'fleet:admit': () => import('./commands/fleet/admit.ts'),
+  'fleet:events': () => import('./commands/fleet/events.ts'),
   'fleet:list': () => import('./commands/fleet/list.ts'),
   'fleet:show': () => import('./commands/fleet/show.ts'),
+  'job:list': () => import('./commands/job/list.ts'),
+  'job:queue': () => import('./commands/job/queue.ts'),
+  'job:show': () => import('./commands/job/show.ts'),
 };
 
 /**

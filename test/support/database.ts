@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { Client, Pool } from 'pg';
+import { Client, type Pool } from 'pg';
 import { inject } from 'vitest';
+import { createPool, READER_LIMITS } from '../../src/database/connect.ts';
 
 /** A migrated database of its own, on the run's PostgreSQL. */
 export interface TestDatabase {
@@ -14,11 +15,9 @@ export interface TestDatabase {
 /** Copies the migrated template. Call `drop` in afterAll or afterEach. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await asSuperuser(`CREATE DATABASE ${name} TEMPLATE pushleft_template`);
+  await asSuperuser(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')}`);
   const url = inject('superuserUrl').replace('@/postgres?', `@/${name}?`);
-  const pool = new Pool({ connectionString: url });
-  // Tests kill servers and break connections off on purpose; what idles in the pool then is no test's concern.
-  pool.on('error', () => {});
+  const pool = createPool({ url, program: 'test-reader', limits: READER_LIMITS, max: 10 });
   return {
     url,
     pool,
@@ -30,7 +29,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 }
 
 /** Runs one statement in the database `postgres`. */
-export async function asSuperuser(statement: string): Promise<void> {
+async function asSuperuser(statement: string): Promise<void> {
   const client = new Client({ connectionString: inject('superuserUrl') });
   await client.connect();
   try {

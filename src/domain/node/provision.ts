@@ -73,7 +73,8 @@ export function recordServerRunning(server: EventData<'node_server_running'>, no
 
 /**
  * Gives a node up when every secret its server may hold has ended and none was redeemed. Says `failed: false` and when the last one
- * ends while there is hope. Refuses: node_unknown, node_not_provisioning.
+ * ends while there is hope, and also before this attempt has armed any: those of an attempt that failed before do not count against
+ * it. Refuses: node_unknown, node_not_provisioning.
  */
 export function failProvisioning(
   { node_id }: { node_id: string },
@@ -83,10 +84,12 @@ export function failProvisioning(
   if (node?.provision_state === 'failed') return nothing({ failed: true });
   const refusal = refuseUnlessProvisioning(node_id, node);
   if (refusal !== undefined) return refusal;
+  const armed = node?.armed_secrets ?? [];
+  const begun = armed.length > 0 || node?.provision_state !== 'pending';
   const redeemed = certificates.filter((c) => c.fingerprint === null).map((c) => c.secret_expires_at);
-  const ends = [...(node?.armed_secrets ?? []).map((s) => s.expires_at), ...redeemed];
+  const ends = [...armed.map((s) => s.expires_at), ...redeemed];
   const last = Math.max(0, ...ends);
-  if (ends.length === 0 || last > now) return nothing({ failed: false, expires_at: last });
+  if (!begun || ends.length === 0 || last > now) return nothing({ failed: false, expires_at: last });
   const failed = append(nodeStream(node_id), {
     type: 'node_provisioning_failed',
     data: { node_id, reason: 'enrollment_secret_expired' },

@@ -7,7 +7,7 @@ import { backoffMs } from './backoff.ts';
 import { checkCertificate, commonName } from './certificate-check.ts';
 import { createCsr } from './csr.ts';
 import type { Answer, HttpsJson } from './https-json.ts';
-import type { IdentityStore } from './identity-store.ts';
+import type { EnrollAnswer, IdentityStore } from './identity-store.ts';
 import type { Log } from './log.ts';
 import type { Time } from './time.ts';
 
@@ -35,30 +35,52 @@ export type EnrollOutcome =
 
 /**
  * Makes the host its node: key, certificate request, certificate, staged and switched.
- * Does nothing but tidy up when an unexpired identity is staged. May be killed anywhere and run again: the same secret
- * keeps the same key, which the gateway answers with the same certificate.
+ * Does nothing but tidy up when an unexpired identity is staged. May be killed anywhere and run again, also twice at once:
+ * the same secret keeps the same key, which the gateway answers with the same certificate.
  */
 export async function enroll(deps: EnrollDependencies): Promise<EnrollOutcome> {
-  const { store, nodeId } = deps;
-  const current = deps.replace ? undefined : await store.current();
-  if (current !== undefined && commonName(current.certificate) !== nodeId) {
+  if (deps.replace) return enrollAnew(deps);
+  const standing = await standingIdentity(deps);
+  if (standing !== undefined) return standing;
+  try {
+    const outcome = await enrollAnew(deps);
+    if (outcome.kind === 'enrolled') return outcome;
+    return (await standingIdentity(deps)) ?? outcome;
+  } catch (error) {
+    // Another run of the same host may have been faster, and have tidied this one's files away.
+    const meanwhile = await standingIdentity(deps);
+    if (meanwhile !== undefined) return meanwhile;
+    throw error;
+  }
+}
+
+/** The outcome when an identity is staged that settles the matter, after tidying up behind it; else undefined. */
+async function standingIdentity({ store, nodeId }: EnrollDependencies): Promise<EnrollOutcome | undefined> {
+  const current = await store.current();
+  if (current === undefined) return undefined;
+  if (commonName(current.certificate) !== nodeId) {
     return { kind: 'refused', reason: "another node's identity is staged; --replace enrols anew" };
   }
-  if (current !== undefined && current.certificate.validToDate.getTime() > Date.now()) {
+  const notAfter = current.certificate.validToDate;
+  if (notAfter.getTime() > Date.now()) {
     await store.tidy();
-    return { kind: 'already_enrolled', notAfter: current.certificate.validToDate };
+    return { kind: 'already_enrolled', notAfter };
   }
+  if ((await store.secret()) !== undefined) return undefined;
+  const expired = `the staged certificate expired at ${notAfter.toISOString()}, or the clock is ahead`;
+  return { kind: 'refused', reason: `${expired}; there is no enrolment secret to enrol anew with` };
+}
+
+async function enrollAnew(deps: EnrollDependencies): Promise<EnrollOutcome> {
+  const { store, nodeId } = deps;
   const secret = await store.secret();
   if (secret === undefined) return { kind: 'refused', reason: 'there is no enrolment secret in the state directory' };
   if (!v.is(EnrollmentSecret, secret)) {
     return { kind: 'refused', reason: 'the enrolment secret is not 64 lower-case hex digits' };
   }
   const pending = await store.pendingKey(secret);
-  const asked =
-    pending.answer === undefined
-      ? await askUntilAnswered(deps, secret, pending.key)
-      : ({ kind: 'answered', ...pending.answer } as const);
-  if (asked.kind !== 'answered') return asked;
+  const asked = pending.answer ?? (await askUntilAnswered(deps, secret, pending.key));
+  if ('kind' in asked) return asked;
   const check = checkCertificate(nodeId, pending.key, asked.certificatePem, asked.caPem);
   if (!check.ok) return { kind: 'refused', reason: `the certificate in the answer is refused: ${check.problem}` };
   await store.activate(pending.generation, asked.certificatePem, asked.caPem);
@@ -66,9 +88,7 @@ export async function enroll(deps: EnrollDependencies): Promise<EnrollOutcome> {
   return { kind: 'enrolled', notAfter: check.certificate.validToDate };
 }
 
-type Asked =
-  | { readonly kind: 'answered'; readonly certificatePem: string; readonly caPem: string }
-  | Extract<EnrollOutcome, { kind: 'refused' | 'unreachable' }>;
+type Asked = EnrollAnswer | Extract<EnrollOutcome, { kind: 'refused' | 'unreachable' }>;
 
 /** Asks with jittered back-off until the listener grants, refuses for good, or the time is over. */
 async function askUntilAnswered(deps: EnrollDependencies, secret: string, key: KeyObject): Promise<Asked> {
@@ -84,7 +104,7 @@ async function askUntilAnswered(deps: EnrollDependencies, secret: string, key: K
       signal: stopping,
     });
     const verdict = judge(answer);
-    if (verdict.kind !== 'later') return verdict;
+    if (!('kind' in verdict) || verdict.kind !== 'later') return verdict;
     const pauseMs = Math.max(backoffMs(failures, time), verdict.retryAfterMs);
     if (stopping.aborted || time.nowMs() + pauseMs > deadlineMs) return { kind: 'unreachable', reason: verdict.reason };
     log.warn({ reason: verdict.reason, retry_in_ms: Math.round(pauseMs) }, 'enrolment not answered, trying again');
@@ -97,7 +117,7 @@ type Verdict = Asked | { readonly kind: 'later'; readonly reason: string; readon
 function judge(answer: Answer<EnrollResponse>): Verdict {
   switch (answer.kind) {
     case 'ok':
-      return { kind: 'answered', certificatePem: answer.body.certificate_pem, caPem: answer.body.ca_pem };
+      return { certificatePem: answer.body.certificate_pem, caPem: answer.body.ca_pem };
     case 'aborted':
       return { kind: 'unreachable', reason: 'stopped before the gateway answered' };
     case 'unreachable':

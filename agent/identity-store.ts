@@ -18,12 +18,18 @@ export interface Identity {
   readonly certificate: X509Certificate;
 }
 
+/** What the gateway answers an enrolment with, as far as it is staged. */
+export interface EnrollAnswer {
+  readonly certificatePem: string;
+  readonly caPem: string;
+}
+
 /** A generation that has a key and waits for its certificate. */
 export interface PendingKey {
   readonly generation: number;
   readonly key: KeyObject;
   /** The answer of an earlier run that died before it switched. */
-  readonly answer: { readonly certificatePem: string; readonly caPem: string } | undefined;
+  readonly answer: EnrollAnswer | undefined;
 }
 
 /**
@@ -153,7 +159,10 @@ export class IdentityStore {
 
   async #numbers(): Promise<number[]> {
     const names = await this.#fs.list(this.#generations);
-    return names.filter((name) => /^[1-9]\d{0,8}$/.test(name)).map(Number);
+    return names
+      .filter((name) => /^[1-9]\d{0,8}$/.test(name))
+      .map(Number)
+      .sort((a, b) => a - b);
   }
 
   #read(generation: number, name: string): Promise<string | undefined> {

@@ -202,6 +202,27 @@ describe('pushleft-agent enroll', () => {
     expect(log).toContain('there is no enrolment secret');
   });
 
+  test('an expired identity and no secret: exit 1, says both', async () => {
+    await using host = await freshHost();
+    host.gateway.enroll = async ({ body }) =>
+      certified(host.authority, await host.authority.issue(body.csr_pem, { daysAgo: 2, days: 1 }));
+    await enrolls(host);
+    const { code, log } = await enrolls(host);
+    expect(code).toBe(1);
+    expect(log).toMatch(/the staged certificate expired at .* there is no enrolment secret/);
+  });
+
+  test('enrolled, --replace and a new secret: enrols anew as the next generation', async () => {
+    await using host = await freshHost();
+    await enrolls(host);
+    const secret = 'c'.repeat(64);
+    host.gateway.enroll = enrollingWith(host.authority, secret).behaviour;
+    await writeFile(`${host.stateDir}/enrollment-secret`, secret, { mode: 0o600 });
+    expect((await enrolls(host, '--replace')).code).toBe(0);
+    expect(await readlink(`${host.stateDir}/pki/current`)).toBe('generations/2');
+    expect(await exists(`${host.stateDir}/enrollment-secret`)).toBe(false);
+  });
+
   test('an expired identity and a new secret: enrols anew as the next generation', async () => {
     await using host = await freshHost();
     host.gateway.enroll = async ({ body }) =>

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type EndOptions, endProcess, type NamedProcess } from './end-process.ts';
+import { type EndOptions, endProcess } from './end-process.ts';
 import { describeExit, lastLogLines, type ProcessExit } from './log-file.ts';
 import { isRunning, signalProcess } from './process-identity.ts';
-import { spawnLogged } from './spawn-logged.ts';
+import { type LoggedProcess, spawnLogged } from './spawn-logged.ts';
 
 export interface ProgramStart {
   /** Names it in messages, in up.json and its log: STATE_DIR/logs/<name>.log. */
@@ -20,18 +20,12 @@ export interface ProgramStart {
   readyDeadlineMs?: number;
 }
 
-export interface SupervisedProcess extends NamedProcess {
-  logFile: string;
-  /** Never rejects. */
-  exited: Promise<ProcessExit>;
-}
-
 export interface SupervisorOptions {
   stateDir: string;
   /** Called, and awaited, with all that run whenever one was started or has ended: `up` writes them to up.json. */
-  record: (running: readonly SupervisedProcess[]) => Promise<void>;
+  record: (running: readonly LoggedProcess[]) => Promise<void>;
   /** Called when a process ends that nobody asked to. It is not started again: what ends by itself needs a person's eye. */
-  onUnexpectedExit: (ended: SupervisedProcess, exit: ProcessExit) => void;
+  onUnexpectedExit: (ended: LoggedProcess, exit: ProcessExit) => void;
   log?: (line: string) => void;
 }
 
@@ -41,24 +35,25 @@ export interface SupervisorOptions {
 export class Supervisor {
   readonly #options: SupervisorOptions;
   /** In the order of their start, each with what is done once it has ended. */
-  readonly #running = new Map<SupervisedProcess, Promise<void>>();
-  readonly #stopping = new Set<SupervisedProcess>();
+  readonly #running = new Map<LoggedProcess, Promise<void>>();
+  /** Those whose end has somebody waiting for it already, in `start` or `stopAll`. */
+  readonly #endExpected = new Set<LoggedProcess>();
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
   }
 
-  get running(): readonly SupervisedProcess[] {
+  get running(): readonly LoggedProcess[] {
     return [...this.#running.keys()];
   }
 
   /** Answers when the program is ready. Throws with its last log lines when it ends or stays unready; it is stopped then. */
-  async start(program: ProgramStart): Promise<SupervisedProcess> {
-    const started = await spawnProgram(program, this.#options.stateDir);
-    this.#running.set(started, this.#afterExit(started));
+  async start(program: ProgramStart): Promise<LoggedProcess> {
+    const started = await this.#spawn(program);
     try {
-      await this.#options.record(this.running);
       await waitUntilReady(started, program);
+      // Gone when it ended in the very moment that it was found ready.
+      if (!this.#endExpected.delete(started)) throw await endedWhileStarting(started);
       return started;
     } catch (error) {
       await this.#stop(started, { graceMs: 5_000 });
@@ -74,22 +69,39 @@ export class Supervisor {
   /** SIGKILL to all at once, without waiting: for the second Ctrl-C. */
   killAll(): void {
     for (const running of this.running) {
-      this.#stopping.add(running);
+      this.#endExpected.add(running);
       signalProcess(running.process, 'SIGKILL', { group: true });
     }
   }
 
-  async #stop(running: SupervisedProcess, options: EndOptions): Promise<void> {
+  #spawn({ name, command, args, env, cwd }: ProgramStart): Promise<LoggedProcess> {
+    const { stateDir } = this.#options;
+    return spawnLogged({
+      name,
+      command,
+      args,
+      logFile: join(stateDir, 'logs', `${name}.log`),
+      options: { env: { ...env }, cwd: cwd ?? stateDir },
+      record: async (started) => {
+        this.#endExpected.add(started);
+        this.#running.set(started, this.#afterExit(started));
+        await this.#options.record(this.running);
+      },
+    });
+  }
+
+  async #stop(running: LoggedProcess, options: EndOptions): Promise<void> {
     const ended = this.#running.get(running);
-    this.#stopping.add(running);
+    if (ended === undefined) return;
+    this.#endExpected.add(running);
     await endProcess(running, { ...(this.#options.log === undefined ? {} : { log: this.#options.log }), ...options });
     await ended;
   }
 
-  async #afterExit(ended: SupervisedProcess): Promise<void> {
+  async #afterExit(ended: LoggedProcess): Promise<void> {
     const exit = await ended.exited;
     this.#running.delete(ended);
-    if (!this.#stopping.delete(ended)) this.#options.onUnexpectedExit(ended, exit);
+    if (!this.#endExpected.delete(ended)) this.#options.onUnexpectedExit(ended, exit);
     await this.#options.record(this.running).catch((error: unknown) => {
       // The next `up` compares start times, so a stale entry harms nobody.
       this.#options.log?.(`${ended.name}: its end could not be recorded: ${String(error)}`);
@@ -97,19 +109,11 @@ export class Supervisor {
   }
 }
 
-async function spawnProgram(program: ProgramStart, stateDir: string): Promise<SupervisedProcess> {
-  const { name, command, args, env, cwd = stateDir } = program;
-  const logFile = join(stateDir, 'logs', `${name}.log`);
-  return { name, logFile, ...(await spawnLogged({ name, command, args, logFile, options: { env: { ...env }, cwd } })) };
-}
-
-async function waitUntilReady(started: SupervisedProcess, program: ProgramStart): Promise<void> {
+async function waitUntilReady(started: LoggedProcess, program: ProgramStart): Promise<void> {
   const { readyDeadlineMs = 60_000 } = program;
   const startedAt = performance.now();
   for (;;) {
-    if (!isRunning(started.process)) {
-      throw new Error(`${started.name} ended while starting: ${describeExit(await started.exited)}`);
-    }
+    if (!isRunning(started.process)) throw await endedWhileStarting(started);
     if (await answersTrue(program)) return;
     if (performance.now() - startedAt >= readyDeadlineMs) {
       const lines = await lastLogLines(started.logFile);
@@ -117,6 +121,10 @@ async function waitUntilReady(started: SupervisedProcess, program: ProgramStart)
     }
     await delay(50);
   }
+}
+
+async function endedWhileStarting({ name, exited }: LoggedProcess): Promise<Error> {
+  return new Error(`${name} ended while starting: ${describeExit(await exited)}`);
 }
 
 async function answersTrue(program: ProgramStart): Promise<boolean> {

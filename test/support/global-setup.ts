@@ -1,10 +1,10 @@
-import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import * as v from 'valibot';
 import type { TestProject } from 'vitest/node';
+import { migrate } from '../../migrations/index.ts';
 import { removeAbandonedData, removePostgres } from '../../src/up/postgres/remove-postgres.ts';
 import { startPostgres } from '../../src/up/postgres/start-postgres.ts';
 import { identifyProcess, isRunning, ProcessIdentity } from '../../src/up/process-identity.ts';
@@ -13,11 +13,12 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Superuser of the run's PostgreSQL, in its database `postgres`. */
     superuserUrl: string;
+    /** The migrated database that every test's own is copied from; nobody stays connected to it. */
+    templateDatabase: string;
   }
 }
 
-/** The migrated database that every test's own is copied from; nobody stays connected to it. */
-export const TEMPLATE_DATABASE = 'pushleft_template';
+const TEMPLATE_DATABASE = 'pushleft_template';
 
 const PREFIX = 'pushleft-test-run-';
 const OWNER_FILE = 'run.json';
@@ -39,6 +40,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     throw error;
   }
   project.provide('superuserUrl', server.superuserUrl);
+  project.provide('templateDatabase', TEMPLATE_DATABASE);
   return end;
 }
 
@@ -47,9 +49,6 @@ async function createTemplate(superuserUrl: string, templateUrl: string): Promis
   await client.connect();
   await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE}`);
   await client.end();
-  const migrations = join(import.meta.dirname, '../../migrations/index.ts');
-  if (!existsSync(migrations)) return;
-  const { migrate } = (await import(migrations)) as { migrate: (databaseUrl: string) => Promise<unknown> };
   await migrate(templateUrl);
 }
 

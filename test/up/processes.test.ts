@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { endOrphans, endProcess } from '../../src/up/end-process.ts';
 import type { ProcessExit } from '../../src/up/log-file.ts';
-import { identifyProcess, isRunning } from '../../src/up/process-identity.ts';
+import { argumentsOf, identifyProcess, isRunning } from '../../src/up/process-identity.ts';
 import { type ProgramStart, Supervisor } from '../../src/up/processes.ts';
 import { prepareStateDirectory } from '../../src/up/state-directory.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
@@ -80,6 +80,7 @@ describe('start', () => {
       /^gateway ended while starting: exit code 3; port in use$/,
     );
     await waitFor(() => recorded.at(-1)?.length === 0, { what: 'its end is recorded' });
+    expect(unexpected).toEqual([]);
   });
 
   test('last words: only those of this start', async () => {
@@ -100,8 +101,43 @@ describe('start', () => {
 
   test('no such program: the error names it', async () => {
     await expect(supervisor.start({ ...shell('gateway', ''), command: '/no/such/program' })).rejects.toThrow(
-      'gateway could not be started: not started; spawn /no/such/program ENOENT',
+      /^gateway ended while starting: exit code 127; .*\/no\/such\/program: not found$/,
     );
+  });
+
+  test('no such folder to start in: the error names the program', async () => {
+    await expect(supervisor.start({ ...shell('gateway', ''), cwd: '/no/such/folder' })).rejects.toThrow(
+      'gateway could not be started: not started; spawn /bin/sh ENOENT',
+    );
+  });
+
+  test('cannot be recorded: it never begins', async () => {
+    const unable = new Supervisor({
+      stateDir,
+      record: () => Promise.reject(new Error('disk full')),
+      onUnexpectedExit: ({ name }, exit) => unexpected.push([name, exit]),
+    });
+    await expect(unable.start(shell('gateway', obedient))).rejects.toThrow('gateway could not be started: disk full');
+    await waitFor(() => unable.running.length === 0, { what: 'the process is gone' });
+    expect(existsSync(join(stateDir, 'gateway.ready'))).toBe(false);
+    expect(unexpected).toEqual([]);
+  });
+
+  test('recorded: only then it begins, as the very process that was recorded', async () => {
+    const commands: (string | undefined)[] = [];
+    const watching = new Supervisor({
+      stateDir,
+      record: async ([first]) => {
+        if (first !== undefined) commands.push(argumentsOf(first.process.pid)[2]);
+      },
+      onUnexpectedExit: () => {},
+    });
+    const script = `echo $$; ${obedient}`;
+    const started = await watching.start(shell('gateway', script));
+    expect(commands).toEqual([expect.stringMatching(/^read -r _ /)]);
+    expect(argumentsOf(started.process.pid)[2]).toBe(script);
+    expect(await readFile(started.logFile, 'utf8')).toBe(`${started.process.pid}\n`);
+    await watching.stopAll();
   });
 });
 

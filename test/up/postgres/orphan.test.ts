@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,6 +24,17 @@ test('up killed with -9: its server goes on, the next start ends it and serves t
   expect(isRunning(orphan)).toBe(false);
   expect(await queryValue(server.superuserUrl, 'SELECT 1')).toBe(1);
   await server.stop();
+});
+
+test('up ends by an error: its server ends with it', async () => {
+  const script = join(import.meta.dirname, 'fixtures/start-and-wait.ts');
+  const child = spawn(process.execPath, [script, state.stateDir, 'throw'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const [said] = await once(child.stdout.setEncoding('utf8'), 'data');
+  const server = identifyProcess(Number(/^pid (\d+)\n$/.exec(String(said))?.[1]));
+  await waitFor(() => server === undefined || !isRunning(server), { what: 'the server is gone', deadlineMs: 30_000 });
+  await expect(readFile(join(state.stateDir, 'logs/postgres.log'), 'utf8')).resolves.toMatch(
+    /database system is shut down\n$/,
+  );
 });
 
 test('up killed before it recorded its server: found by the data folder it serves', async () => {

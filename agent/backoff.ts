@@ -1,7 +1,7 @@
 import type { Time } from './time.ts';
 
 /** First pause after a failure, before jitter. */
-export const BACKOFF_BASE_MS = 1_000;
+const BACKOFF_BASE_MS = 1_000;
 /**
  * Longest pause. With a connect timeout of 5 s the next lease comes at most 30 s after the gateway returned,
  * however long it was away (issue 2, acceptance).

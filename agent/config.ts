@@ -5,7 +5,7 @@ import { NodeId } from '../src/protocol/identifiers.ts';
 import { LEASE_WAIT_MAX_SECONDS } from '../src/protocol/limits.ts';
 
 /** How the host runs workloads: containers, or plain processes where there is no Docker. */
-export type Runtime = 'docker' | 'process';
+type Runtime = 'docker' | 'process';
 
 /** Everything an agent is told from outside; DESIGN §6. */
 export interface AgentConfig {

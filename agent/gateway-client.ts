@@ -26,23 +26,24 @@ export interface Lease {
 }
 
 /** An exchange that decided nothing: to be repeated, not before `retryAfterMs` where the gateway said so. */
-export interface Undecided {
+interface Undecided {
   readonly kind: 'undecided';
   readonly reason: string;
   readonly retryAfterMs: number | null;
 }
 
 /** 401: the certificate is not (or no longer) good. */
-export interface Unauthenticated {
+interface Unauthenticated {
   readonly kind: 'unauthenticated';
   readonly code: GatewayErrorCode | null;
 }
 
 /** The caller's own signal ended the exchange; the gateway may have decided all the same. */
-export interface Aborted {
+interface Aborted {
   readonly kind: 'aborted';
 }
 
+/** What a lease request came to. */
 export type LeaseAnswer =
   | { readonly kind: 'job'; readonly lease: Lease; readonly logHead: string }
   | { readonly kind: 'idle'; readonly logHead: string }
@@ -52,6 +53,7 @@ export type LeaseAnswer =
   | Undecided
   | Aborted;
 
+/** What a heartbeat came to; `conflict` is final for the lease. */
 export type HeartbeatAnswer =
   | { readonly kind: 'extended'; readonly endsAtMs: number }
   | { readonly kind: 'conflict' }
@@ -59,7 +61,7 @@ export type HeartbeatAnswer =
   | Undecided
   | Aborted;
 
-/** `rejected`: the gateway will never take this body (it is malformed or too large for it). */
+/** What a completion came to. `rejected`: the gateway will never take this body (it is malformed or too large for it). */
 export type CompleteAnswer =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'conflict' }

@@ -32,7 +32,7 @@ export function hostFactsReader({ stateDir, dockerSocket }: HostFactsSources): (
 }
 
 /** Space that an unprivileged process could still fill, in whole GiB; null when the path is not there. */
-export async function freeDiskGb(path: string): Promise<number | null> {
+async function freeDiskGb(path: string): Promise<number | null> {
   try {
     const { bavail, bsize } = await statfs(path);
     return Math.floor((bavail * bsize) / BYTES_PER_GB);

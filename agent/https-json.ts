@@ -25,7 +25,7 @@ export interface AnswerTime {
 }
 
 /** An answer other than 2xx. `code` is null when the body is not an error of ours (a proxy's page, say). */
-export interface Refusal {
+interface Refusal {
   readonly status: number;
   readonly code: GatewayErrorCode | null;
   readonly message: string;

@@ -6,7 +6,7 @@ import {
   parseJobPayload,
   parseJobResult,
 } from '../src/protocol/job-kinds/registry.ts';
-import { FAILURE_DETAIL_MAX_LENGTH, type JobFailure } from '../src/protocol/jobs.ts';
+import { FAILURE_DETAIL_MAX_LENGTH, type JobFailureCode } from '../src/protocol/jobs.ts';
 import { toBoundedText } from '../src/protocol/text.ts';
 import { deliver, type Outcome } from './completion.ts';
 import type { GatewayClient, Lease } from './gateway-client.ts';
@@ -21,7 +21,7 @@ const SETTLE_MS = 10_000;
 export type JobHandler<K extends JobKind> = (payload: JobPayload<K>, signal: AbortSignal) => Promise<JobResult<K>>;
 
 /** One handler for every kind; a new kind does not compile before it has one. */
-export type JobHandlers = { readonly [K in JobKind]: JobHandler<K> };
+type JobHandlers = { readonly [K in JobKind]: JobHandler<K> };
 
 /** What running a job needs. */
 export interface JobRunnerDependencies extends HeartbeatDependencies {
@@ -101,7 +101,7 @@ async function workOf<K extends JobKind>(
   return result.ok ? { outcome: 'succeeded', result: result.value } : failed('work_failed', result.problem);
 }
 
-function failed(code: JobFailure['code'], detail: string): Outcome {
+function failed(code: JobFailureCode, detail: string): Outcome {
   return {
     outcome: 'failed',
     result: { code, detail: toBoundedText(detail, FAILURE_DETAIL_MAX_LENGTH) ?? 'no detail' },

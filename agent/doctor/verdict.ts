@@ -7,8 +7,11 @@ export interface Verdict {
   readonly detail: string;
 }
 
+/** Nothing to do. */
 export const pass = (detail: string): Verdict => ({ status: 'pass', detail });
+/** Works, but not for long or not well. */
 export const warn = (detail: string): Verdict => ({ status: 'warn', detail });
+/** The host cannot do its work like this. */
 export const fail = (detail: string): Verdict => ({ status: 'fail', detail });
 
 /** The staged identity, none, or why it cannot be read. */

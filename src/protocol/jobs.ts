@@ -13,7 +13,7 @@ export const HeartbeatResponse = v.object({ lease_expires_at: Timestamp });
 export type HeartbeatResponse = v.InferOutput<typeof HeartbeatResponse>;
 
 /** Why a job failed, whatever its kind. */
-export const JOB_FAILURE_CODES = [
+const JOB_FAILURE_CODES = [
   /** The agent was told to stop and hands the job back; nothing is wrong with it, another attempt may do. */
   'agent_stopping',
   /** The agent does not know the kind. */
@@ -23,7 +23,7 @@ export const JOB_FAILURE_CODES = [
   /** The work threw, or its result is not what the kind says. */
   'work_failed',
 ] as const;
-/** One of {@link JOB_FAILURE_CODES}. */
+/** One of the codes of a failure. */
 export type JobFailureCode = (typeof JOB_FAILURE_CODES)[number];
 
 /** Longest detail of a failure. */

@@ -1,4 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
+import { enroll } from '../../../agent/enroll.ts';
+import { HttpsJson } from '../../../agent/https-json.ts';
+import { IdentityStore } from '../../../agent/identity-store.ts';
+import { createLog } from '../../../agent/log.ts';
+import { diskFs } from '../../../agent/state-fs.ts';
+import { systemTime } from '../../../agent/time.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 import { type Authority, createAuthority } from './authority.ts';
@@ -52,11 +58,21 @@ export async function freshHost(more: Readonly<Record<string, string>> = {}): Pr
   };
 }
 
-/** A host that has enrolled, by its own agent. */
+/** A host that has enrolled, in this process: starting one for each test would take longer than most of them. */
 export async function enrolledHost(more: Readonly<Record<string, string>> = {}): Promise<Host> {
   const host = await freshHost(more);
-  await using agent = host.start('enroll');
-  const code = await agent.exited;
-  if (code !== 0) throw new Error(`enrolment exited ${code}: ${agent.stderr()}`);
+  const listener = new HttpsJson(new URL(host.gateway.enrollUrl), { ca: host.authority.caPem }, systemTime);
+  const outcome = await enroll({
+    nodeId: NODE_ID,
+    store: new IdentityStore(diskFs, host.stateDir),
+    listener,
+    time: systemTime,
+    log: createLog('silent'),
+    waitMs: 0,
+    replace: false,
+    stopping: new AbortController().signal,
+  });
+  await listener.close();
+  if (outcome.kind !== 'enrolled') throw new Error(`not enrolled: ${JSON.stringify(outcome)}`);
   return host;
 }

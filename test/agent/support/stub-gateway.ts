@@ -16,7 +16,7 @@ export type Reply =
   | 'hold';
 
 /** What a route was sent: a checked body, the client certificate's CN, and whether the exchange is over. */
-export interface Received<Body> {
+interface Received<Body> {
   readonly body: Body;
   readonly commonName: string | undefined;
   readonly jobId: string | undefined;

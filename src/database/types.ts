@@ -1,7 +1,6 @@
 import pg from 'pg';
 
-const INT8: number = pg.types.builtins.INT8;
-const TIMESTAMPTZ: number = pg.types.builtins.TIMESTAMPTZ;
+const { INT8, TIMESTAMPTZ } = pg.types.builtins;
 
 /** Reads PostgreSQL's text form of a timestamptz (sessions are in UTC) as ms. */
 export function parseTimestamp(text: string): number {
@@ -10,7 +9,7 @@ export function parseTimestamp(text: string): number {
 
 /** How our sessions read values: bigint as a safe integer, timestamptz as ms, json and jsonb parsed. */
 export const typeParsers: pg.CustomTypesConfig = {
-  getTypeParser(oid: pg.types.TypeId, format?: 'text' | 'binary') {
+  getTypeParser(oid: Parameters<typeof pg.types.getTypeParser>[0], format?: 'text' | 'binary') {
     if (oid === INT8) return Number;
     if (oid === TIMESTAMPTZ) return parseTimestamp;
     return pg.types.getTypeParser(oid, format);

@@ -56,7 +56,7 @@ export type RefusalCode = keyof typeof refusals;
 
 /** Fills a refusal's message and remedy with its details, for people. */
 export function describeRefusal({ code, details }: Refusal): { message: string; remedy: string } {
-  const fill = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, name: string) => `${details[name] ?? name}`);
+  const fill = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, name: string) => (details[name] ?? name).toString());
   const { message, remedy } = refusals[code];
   return { message: fill(message), remedy: fill(remedy) };
 }

@@ -59,9 +59,10 @@ describe('a command', () => {
       events: [{ position: before + 1, type: 'node_provisioning_requested' }],
       reply: {},
     });
-    const { rows } = await database.pool.query('SELECT name, provision_state FROM fleet.fleet_nodes WHERE node_id = $1', [
-      request.node_id,
-    ]);
+    const { rows } = await database.pool.query(
+      'SELECT name, provision_state FROM fleet.fleet_nodes WHERE node_id = $1',
+      [request.node_id],
+    );
     expect(rows).toEqual([{ name: request.name, provision_state: 'pending' }]);
   });
 
@@ -117,7 +118,15 @@ describe('a batch', () => {
   test('one of its commands throws: only that one fails', async () => {
     await using lock = await holdLock();
     const gathering = execute(transactor, requestNodeCommand, nodeRequest());
-    const thrown = execute(transactor, custom({ decide: () => { throw new Error('defect'); } }), null);
+    const thrown = execute(
+      transactor,
+      custom({
+        decide: () => {
+          throw new Error('defect');
+        },
+      }),
+      null,
+    );
     const fine = execute(transactor, requestNodeCommand, nodeRequest());
     const rejected = expect(thrown).rejects.toThrow('defect');
     await lock.release();
@@ -311,7 +320,16 @@ describe('the two times', () => {
     await own.pool.query(`ALTER TABLE log.events DISABLE TRIGGER ALL`);
     await own.pool.query(`UPDATE log.events SET at = $1`, [ahead]);
     let seen = { now: 0, at: 0 };
-    await execute(t, custom({ decide: (_c, _s, time) => { seen = time; return nothing(); } }), null);
+    await execute(
+      t,
+      custom({
+        decide: (_c, _s, time) => {
+          seen = time;
+          return nothing();
+        },
+      }),
+      null,
+    );
     expect(seen.at).toBe(ahead);
     expect(Math.abs(seen.now - Date.now())).toBeLessThan(60_000);
     await t.close();

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import pino from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { queueJobCommand } from '../../src/commands/job.ts';
+import { requestNodeCommand } from '../../src/commands/node.ts';
+import { READER_LIMITS } from '../../src/database/connect.ts';
+import { append } from '../../src/domain/decision.ts';
+import { jobStream } from '../../src/domain/stream.ts';
+import { Leadership } from '../../src/scheduler/leader.ts';
+import { expireLeases, restoreLostGuards } from '../../src/scheduler/leases.ts';
+import { type Scheduler, startScheduler } from '../../src/scheduler/scheduler.ts';
+import type { Transactor } from '../../src/transactor/transactor.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { execute, nodeRequest, testTransactor } from '../support/fleet.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+let database: TestDatabase;
+let transactor: Transactor;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  transactor = testTransactor(database.url);
+});
+
+afterAll(async () => {
+  await transactor.close();
+  await database.drop();
+});
+
+/** A job that a node has leased, its lease ending `expiresInMs` from now. */
+async function leasedJob({ expiresInMs = -1, maxAttempts = 3 } = {}): Promise<string> {
+  const [jobId, node] = [randomUUID(), nodeRequest()];
+  await execute(transactor, requestNodeCommand, node);
+  const job = { job_id: jobId, kind: 'diagnose_host', node_id: node.node_id, pool: null, org_id: null };
+  await execute(transactor, queueJobCommand, {
+    ...job,
+    payload: '{}',
+    payload_sha256: 'a'.repeat(64),
+    max_attempts: maxAttempts,
+  });
+  const lease = { job_id: jobId, node_id: node.node_id, attempt: 1, request_id: randomUUID(), reissued: false };
+  await execute(
+    transactor,
+    {
+      name: 'lease',
+      load: () => Promise.resolve(undefined),
+      decide: (_command: null, _state, { now }) =>
+        append(jobStream(jobId), {
+          type: 'job_leased',
+          data: { ...lease, token_sha256: 'b'.repeat(64), expires_at: now + expiresInMs },
+        }),
+    },
+    null,
+  );
+  return jobId;
+}
+
+async function eventsOf(jobId: string): Promise<string[]> {
+  const { rows } = await database.pool.query<{ type: string }>(
+    'SELECT type FROM log.events WHERE stream = $1 ORDER BY revision',
+    [jobStream(jobId)],
+  );
+  return rows.map((row) => row.type);
+}
+
+describe('lease expiry', () => {
+  test('run out: back to the queue', async () => {
+    const job = await leasedJob();
+    await expireLeases(database.pool, transactor, 'test');
+    expect(await eventsOf(job)).toEqual(['job_queued', 'job_leased', 'job_lease_expired']);
+  });
+
+  test('run out for the last time: failed', async () => {
+    const job = await leasedJob({ maxAttempts: 1 });
+    await expireLeases(database.pool, transactor, 'test');
+    expect(await eventsOf(job)).toEqual(['job_queued', 'job_leased', 'job_lease_expired', 'job_failed']);
+  });
+
+  test('still running: left alone', async () => {
+    const job = await leasedJob({ expiresInMs: 60_000 });
+    await expireLeases(database.pool, transactor, 'test');
+    expect(await eventsOf(job)).toEqual(['job_queued', 'job_leased']);
+  });
+
+  test('repeated: no new event', async () => {
+    const job = await leasedJob();
+    await expireLeases(database.pool, transactor, 'test');
+    await expireLeases(database.pool, transactor, 'test');
+    expect(await eventsOf(job)).toHaveLength(3);
+  });
+});
+
+describe('a guard that was lost with telemetry', () => {
+  test('one full fresh lease, then as usual', async () => {
+    const job = await leasedJob();
+    await database.pool.query('DELETE FROM telemetry.job_leases WHERE job_id = $1', [job]);
+    await expireLeases(database.pool, transactor, 'test');
+    expect(await eventsOf(job)).toHaveLength(2);
+    expect(await restoreLostGuards(database.pool, 60_000)).toBe(1);
+    const { rows } = await database.pool.query<{ left: number }>(
+      `SELECT extract(epoch FROM expires_at - clock_timestamp())::int AS left FROM telemetry.job_leases WHERE job_id = $1`,
+      [job],
+    );
+    expect(rows[0]?.left).toBeGreaterThan(50);
+    expect(await restoreLostGuards(database.pool, 60_000)).toBe(0);
+  });
+});
+
+describe('replicas', () => {
+  const running: Scheduler[] = [];
+  const start = () => {
+    const config = { databaseUrl: database.url, programVersion: '0', intervalMs: 20, leaseMs: 60_000 };
+    const scheduler = startScheduler(config, pino({ level: 'silent' }));
+    running.push(scheduler);
+    return scheduler;
+  };
+  afterEach(() => Promise.all(running.splice(0).map((scheduler) => scheduler.close())));
+
+  test('running: takes expired leases back by itself', async () => {
+    start();
+    const job = await leasedJob();
+    await waitFor(async () => (await eventsOf(job)).length === 3, { what: 'the lease is taken back' });
+  });
+
+  test('two of them: one leads; it ends: the other leads', async () => {
+    const leadership = () => new Leadership({ url: database.url, program: 'test', limits: READER_LIMITS }, 60_000);
+    const [first, second] = [leadership(), leadership()];
+    expect([await first.check(), await second.check(), await first.check()]).toEqual([true, false, true]);
+    await first.close();
+    await waitFor(() => second.check(), { what: 'the second leads' });
+    await second.close();
+  });
+
+  test('a leader that has stopped asking: loses its session, another leads', async () => {
+    const options = { url: database.url, program: 'test', limits: READER_LIMITS };
+    const [stopped, other] = [new Leadership(options, 200), new Leadership(options, 60_000)];
+    expect(await stopped.check()).toBe(true);
+    await waitFor(() => other.check(), { what: 'the other leads' });
+    expect(await stopped.check()).toBe(false);
+    await Promise.all([stopped.close(), other.close()]);
+  });
+});

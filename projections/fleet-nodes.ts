@@ -1,4 +1,4 @@
-import type { NodeState } from '../src/domain/node/state.ts';
+import type { NodeState, ProvisionState } from '../src/domain/node/state.ts';
 import { creates, defineProjection, updates } from './projection.ts';
 import { bigint, boolean, defineTable, integer, json, text, timestamp } from './table.ts';
 
@@ -44,6 +44,11 @@ const table = defineTable<NodeState>()({
     { name: 'fleet_nodes_pool', columns: ['pool', 'status'] },
   ],
 });
+
+/** News of a server that came too late does not bring a failed node back: only a retry does, and it deals with that server. */
+function unlessFailed(row: NodeState, next: ProvisionState): ProvisionState {
+  return row.provision_state === 'failed' ? 'failed' : next;
+}
 
 /** One row a node. Source of the gateway's status check, of provisioning's next step and of `fleet list`. */
 export const fleetNodes = defineProjection(table, {
@@ -96,17 +101,17 @@ export const fleetNodes = defineProjection(table, {
   ),
   node_server_requested: updates(
     (e) => e.data.node_id,
-    (row, { data }) => ({ ...row, provision_state: 'server_requested', server_id: data.server_id }),
+    (row, { data }) => ({ ...row, provision_state: unlessFailed(row, 'server_requested'), server_id: data.server_id }),
   ),
   node_server_adopted: updates(
     (e) => e.data.node_id,
-    (row, { data }) => ({ ...row, provision_state: 'server_requested', server_id: data.server_id }),
+    (row, { data }) => ({ ...row, provision_state: unlessFailed(row, 'server_requested'), server_id: data.server_id }),
   ),
   node_server_running: updates(
     (e) => e.data.node_id,
     (row, { data }) => ({
       ...row,
-      provision_state: row.status === 'active' ? 'enrolled' : 'awaiting_enrollment',
+      provision_state: unlessFailed(row, row.status === 'active' ? 'enrolled' : 'awaiting_enrollment'),
       server_id: data.server_id,
       server_type: data.server_type,
       location: data.location,

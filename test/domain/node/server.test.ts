@@ -3,6 +3,7 @@ import {
   recordServerCommand,
   recordServerDeletedCommand,
   recordServerRunningCommand,
+  retryProvisioningCommand,
 } from '../../../src/commands/node.ts';
 import { enrolled, make, NODE, provisioned, sample } from '../../support/events.ts';
 import { given, refusal } from '../../support/given.ts';
@@ -88,4 +89,26 @@ describe('the server is gone', () => {
     expect(await given().when(recordServerDeletedCommand, { node_id: NODE })).toEqual(
       refusal('node_unknown', { node: NODE }),
     ));
+});
+
+describe('a failed node', () => {
+  const failed = [...provisioned, sample.node_provisioning_failed] as const;
+  const retry = { node_id: NODE };
+
+  test('its server is found late: recorded, and only a retry brings the node back', async () => {
+    const history = given(...failed);
+    expect(await history.when(recordServerCommand, { node_id: NODE, server_id: 4712, adopted: true })).toEqual([
+      sample.node_server_adopted,
+    ]);
+    expect(await history.when(retryProvisioningCommand, retry)).toEqual([sample.node_provisioning_retried]);
+  });
+
+  test('its server is seen running late: recorded, and only a retry brings the node back', async () => {
+    const history = given(...failed);
+    const moved = { ...running, public_ipv4: '203.0.113.8' };
+    expect(await history.when(recordServerRunningCommand, moved)).toEqual([
+      make('node_server_running', { public_ipv4: '203.0.113.8' }),
+    ]);
+    expect(await history.when(retryProvisioningCommand, retry)).toEqual([sample.node_provisioning_retried]);
+  });
 });

@@ -35,7 +35,10 @@ const table = defineTable<JobState>()({
 
 const endedLease = { leased_to: null, lease_request_id: null, leased_at: null } as const;
 
-/** One row a job. The token of the last lease stays, so that a repeated completion is recognised and an older token never is. */
+/**
+ * One row a job. The token of a lease that its agent ended stays, so that the same report again is recognised and an older token never
+ * is; the token of a lease that expired is forgotten, so that nothing can be reported with it.
+ */
 export const jobs = defineProjection(table, {
   job_queued: creates(
     (e) => e.data.job_id,
@@ -72,7 +75,7 @@ export const jobs = defineProjection(table, {
   ),
   job_returned: updates(
     (e) => e.data.job_id,
-    (row) => ({ ...row, ...endedLease, lease_token_sha256: null, attempt: row.attempt - 1, status: 'queued' }),
+    (row) => ({ ...row, ...endedLease, attempt: row.attempt - 1, status: 'queued' }),
   ),
   job_completed: updates(
     (e) => e.data.job_id,

@@ -33,27 +33,27 @@ export function completeJob(
   const identity = authenticate(command, state, time);
   if (!identity.ok) return identity;
   const { job, lease } = state;
-  const held = job?.lease_token_sha256 === command.token_sha256 && job.leased_to === identity.value.node.node_id;
+  const nodeId = identity.value.node.node_id;
+  // A job that was handed back is leased to nobody, but still knows the token.
+  const held = job?.lease_token_sha256 === command.token_sha256 && (job.leased_to ?? nodeId) === nodeId;
   if (job === undefined || !held) return refuse('lease_conflict');
-  if (job.status !== 'leased') {
-    const repeated = job.status === endOf(command.outcome) && job.result_sha256 === command.result_sha256;
-    return repeated ? nothing() : refuse('lease_conflict');
-  }
+  if (job.status !== 'leased') return isRepeated(command, job) ? nothing() : refuse('lease_conflict');
   if (lease !== undefined && lease.token_sha256 !== command.token_sha256) return refuse('lease_conflict');
-  const ended = append(jobStream(job.job_id), endEvent(command, job, identity.value.node.node_id));
+  const ended = append(jobStream(job.job_id), endEvent(command, job, nodeId));
   if (command.outcome === 'returned') return ended;
   const body: Body = { jobId: job.job_id, role: 'result', sha256: command.result_sha256, text: command.result };
   return withBodies(ended, body);
 }
 
-function endOf(outcome: CompleteJob['outcome']): JobState['status'] {
+/** Whether the job's lease ended with just this report. */
+function isRepeated({ outcome, result_sha256 }: CompleteJob, job: JobState): boolean {
   switch (outcome) {
     case 'succeeded':
-      return 'completed';
+      return job.status === 'completed' && job.result_sha256 === result_sha256;
     case 'failed':
-      return 'failed';
+      return job.status === 'failed' && job.result_sha256 === result_sha256;
     case 'returned':
-      return 'queued';
+      return job.status === 'queued';
   }
 }
 

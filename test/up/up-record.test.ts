@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readUpRecord, type UpRecord, UpRecordFile } from '../../src/up/up-record.ts';
@@ -38,6 +38,16 @@ test('fifty changes at once: the file is whole and holds the last', async () => 
   const file = new UpRecordFile(folder.path, fresh);
   await Promise.all(Array.from({ length: 50 }, (_, port) => file.update({ ports: { gateway: port + 1 } })));
   expect((await readUpRecord(folder.path))?.ports).toEqual({ gateway: 50 });
+});
+
+test('one change cannot be written: it rejects, the next one is written with both', async () => {
+  await using folder = await temporaryDirectory();
+  const file = new UpRecordFile(folder.path, fresh);
+  await mkdir(join(folder.path, 'up.json'));
+  await expect(file.update({ phase: 'ready' })).rejects.toThrow();
+  await rmdir(join(folder.path, 'up.json'));
+  await file.update({ ports: { gateway: 8443 } });
+  expect(await readUpRecord(folder.path)).toEqual({ ...fresh, phase: 'ready', ports: { gateway: 8443 } });
 });
 
 test.each(['postgres://pushleft:secret@localhost/db', 'https://token@127.0.0.1/'])(

@@ -1,6 +1,8 @@
+import { FoldError } from '../projections/projection.ts';
 import { isConnectionError, sqlState } from '../src/database/connect.ts';
 import { describeRefusal } from '../src/domain/refusal.ts';
 import type { Refusal } from '../src/domain/result.ts';
+import { LogFormatError } from '../src/log/event-log.ts';
 import { UnavailableError } from '../src/transactor/command.ts';
 import { EXIT, type FailureCode, refusalExitCodes } from './exit-code.ts';
 
@@ -16,7 +18,11 @@ export class Failure extends Error {
     exitCode: FailureCode,
     code: string,
     message: string,
-    { remedy, details = {}, cause }: { remedy?: string; details?: Refusal['details']; cause?: unknown } = {},
+    {
+      remedy,
+      details = {},
+      cause,
+    }: { remedy?: string | undefined; details?: Refusal['details']; cause?: unknown } = {},
   ) {
     super(message, { cause });
     this.exitCode = exitCode;
@@ -28,7 +34,7 @@ export class Failure extends Error {
 
 /** Used or configured wrongly; the message names the argument or variable. */
 export function usageFailure(message: string, remedy?: string): Failure {
-  return new Failure(EXIT.usage, 'usage', message, remedy === undefined ? {} : { remedy });
+  return new Failure(EXIT.usage, 'usage', message, { remedy });
 }
 
 /** A refusal as the end of a command. */
@@ -42,6 +48,7 @@ export function asFailure(error: unknown): Failure | undefined {
   if (error instanceof Failure) return error;
   if (error instanceof UnavailableError) return fromUnavailable(error);
   if (isOclifError(error)) return fromOclif(error);
+  if (error instanceof LogFormatError || error instanceof FoldError) return fromDamagedLog(error);
   if (!(error instanceof Error)) return undefined;
   if (sqlState(error) !== undefined || isConnectionError(error)) return fromDatabase(error);
   return undefined;
@@ -63,11 +70,18 @@ function definitionMismatch(cause: unknown): Failure {
   });
 }
 
+function fromDamagedLog(error: LogFormatError | FoldError): Failure {
+  return new Failure(EXIT.unavailable, 'log_damaged', `the log cannot be read: ${oneLine(error.message)}`, {
+    remedy: 'run `pushleft-controller log verify`',
+    cause: error,
+  });
+}
+
 /** The SQLSTATE classes that an operator can do something about. */
 function fromDatabase(error: Error): Failure {
   const state = sqlState(error) ?? '';
   const said = oneLine(error.message);
-  if (/^28/.test(state) || state === '3D000') {
+  if (state.startsWith('28') || state === '3D000') {
     return new Failure(EXIT.usage, 'database_login', `the database refuses the login: ${said}`, {
       remedy: 'check DATABASE_URL',
       cause: error,
@@ -86,9 +100,9 @@ function fromDatabase(error: Error): Failure {
     });
   }
   return new Failure(EXIT.unavailable, 'database', `the database failed: ${said}`, {
-    remedy: isConnectionError(error) ? 'is it running? Start a fleet with `npm start`, or set DATABASE_URL' : undefined,
+    remedy: isConnectionError(error) ? 'start a fleet with `npm start`, or check DATABASE_URL' : undefined,
     cause: error,
-  } as { remedy?: string; cause: unknown });
+  });
 }
 
 interface OclifError extends Error {

@@ -135,7 +135,7 @@ export abstract class OperatorCommand extends Command {
   }
 
   protected override async finally(): Promise<void> {
-    for (const close of this.#closing.reverse()) await close().catch(() => undefined);
+    for (const close of this.#closing.toReversed()) await close().catch(() => undefined);
   }
 }
 

@@ -1,16 +1,28 @@
 import type { Command } from '@oclif/core';
 
 type CommandModule = { readonly default: Command.Class };
+type Loader = readonly [id: string, load: () => Promise<unknown>];
 
 /** Every command by its id; adding one is one file and one line here. Each is loaded only when it is needed. */
 const loaders: Readonly<Record<string, () => Promise<unknown>>> = {
+  'db:migrate': () => import('./commands/db/migrate.ts'),
+  'db:roles': () => import('./commands/db/roles.ts'),
+  'db:shell': () => import('./commands/db/shell.ts'),
   'fleet:admit': () => import('./commands/fleet/admit.ts'),
+  'fleet:certificates:revoke': () => import('./commands/fleet/certificates/revoke.ts'),
+  'fleet:doctor': () => import('./commands/fleet/doctor.ts'),
   'fleet:events': () => import('./commands/fleet/events.ts'),
   'fleet:list': () => import('./commands/fleet/list.ts'),
   'fleet:show': () => import('./commands/fleet/show.ts'),
+  'fleet:why': () => import('./commands/fleet/why.ts'),
   'job:list': () => import('./commands/job/list.ts'),
   'job:queue': () => import('./commands/job/queue.ts'),
   'job:show': () => import('./commands/job/show.ts'),
+  'log:show': () => import('./commands/log/show.ts'),
+  'log:verify': () => import('./commands/log/verify.ts'),
+  'projections:rebuild': () => import('./commands/projections/rebuild.ts'),
+  'projections:status': () => import('./commands/projections/status.ts'),
+  'projections:verify': () => import('./commands/projections/verify.ts'),
 };
 
 /**
@@ -19,18 +31,20 @@ const loaders: Readonly<Record<string, () => Promise<unknown>>> = {
  */
 export const commands: Record<string, Command.Class> = await load(named(process.argv.slice(2)));
 
-function named(argv: readonly string[]): readonly string[] {
-  if (argv.includes('--help')) return Object.keys(loaders);
+function named(argv: readonly string[]): readonly Loader[] {
+  const all = Object.entries(loaders);
+  if (argv.includes('--help')) return all;
   for (const words of [3, 2, 1]) {
     const id = argv.slice(0, words).join(':');
-    if (Object.hasOwn(loaders, id)) return [id];
+    const found = all.filter(([name]) => name === id);
+    if (found.length > 0) return found;
   }
-  return Object.keys(loaders);
+  return all;
 }
 
-async function load(ids: readonly string[]): Promise<Record<string, Command.Class>> {
-  const modules = await Promise.all(
-    ids.map(async (id) => [id, ((await loaders[id]?.()) as CommandModule).default] as const),
+async function load(chosen: readonly Loader[]): Promise<Record<string, Command.Class>> {
+  const loaded = await Promise.all(
+    chosen.map(async ([id, loader]) => [id, ((await loader()) as CommandModule).default] as const),
   );
-  return Object.fromEntries(modules);
+  return Object.fromEntries(loaded);
 }

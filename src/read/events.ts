@@ -35,7 +35,7 @@ export async function readEventRows(
     .orderBy('position', after === undefined ? 'desc' : 'asc')
     .limit(limit)
     .execute();
-  return after === undefined ? rows.reverse() : rows;
+  return after === undefined ? rows.toReversed() : rows;
 }
 
 /** Rows hold ms where the column is a timestamptz. */

@@ -91,7 +91,7 @@ function liveView(db: Kysely<ReadDatabase>, moment: ViewMoment): FleetView {
         .orderBy('position', 'desc')
         .limit(limit)
         .execute();
-      return newestFirst.reverse();
+      return newestFirst.toReversed();
     },
     firewalls: () => db.selectFrom('fleet.pool_firewalls').select(columns('pool_firewalls')).orderBy('pool').execute(),
   };

@@ -53,7 +53,10 @@ export default class FleetEvents extends OperatorCommand {
     return { events: events.map(eventJson) };
   }
 
-  private async follow(filter: EventFilter, flags: FleetChoice & { after?: number | undefined; limit: number }): Promise<void> {
+  private async follow(
+    filter: EventFilter,
+    flags: FleetChoice & { after?: number | undefined; limit: number },
+  ): Promise<void> {
     const pool = await this.pool(flags);
     const log = postgresEventLog(pool);
     const head = await log.head();

@@ -1,8 +1,17 @@
 import { hash, randomBytes } from 'node:crypto';
-import { authorizeEnrollmentCommand, recordFirstUseCommand, recordIssuedCommand } from '../../../src/commands/certificate.ts';
+import {
+  authorizeEnrollmentCommand,
+  recordFirstUseCommand,
+  recordIssuedCommand,
+} from '../../../src/commands/certificate.ts';
 import { completeJobCommand, leaseJobCommand, queueJobCommand } from '../../../src/commands/job.ts';
 import { newJob } from '../../../src/commands/new-job.ts';
-import { armSecretCommand, recordCapacityCommand, recordHostFactsCommand, requestNodeCommand } from '../../../src/commands/node.ts';
+import {
+  armSecretCommand,
+  recordCapacityCommand,
+  recordHostFactsCommand,
+  requestNodeCommand,
+} from '../../../src/commands/node.ts';
 import type { Pool } from '../../../src/domain/fields.ts';
 import { DOCTOR_CHECKS, type DoctorReport } from '../../../src/protocol/job-kinds/diagnose-host.ts';
 import type { CommandDefinition, CommandOutcome } from '../../../src/transactor/command.ts';
@@ -20,7 +29,12 @@ export interface FleetMaker extends AsyncDisposable {
 
 /** What the host of {@link FleetMaker.runJob} found. */
 export const REPORT: DoctorReport = {
-  checks: DOCTOR_CHECKS.slice(0, 2).map((check) => ({ check, status: 'pass', detail: `${check} is well`, duration_ms: 3 })),
+  checks: DOCTOR_CHECKS.slice(0, 2).map((check) => ({
+    check,
+    status: 'pass',
+    detail: `${check} is well`,
+    duration_ms: 3,
+  })),
   duration_ms: 5,
 };
 

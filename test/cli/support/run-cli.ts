@@ -39,3 +39,11 @@ export async function runCli(args: readonly string[], { stdin = '', ...options }
   ]);
   return { code, stdout, stderr };
 }
+
+/** Output as lines without indentation, runs of blanks as two, so that a column's width does not matter. */
+export function plainLines({ stdout }: CliRun): string[] {
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.trim().replaceAll(/\s{2,}/g, '  '));
+}

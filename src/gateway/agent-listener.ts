@@ -1,0 +1,47 @@
+import { createServer } from 'node:https';
+import { Hono } from 'hono';
+import { completePath, HEALTH_PATH, heartbeatPath, IDENTITY_PATH, LEASE_PATH } from '../protocol/routes.ts';
+import { agentRoute } from './agent-route.ts';
+import { toResponse } from './answer.ts';
+import { faultAnswer } from './faults.ts';
+import { type Listener, listen, requestListener, TLS_SERVER_OPTIONS } from './listener.ts';
+import { guardPeers } from './peer-gate.ts';
+import { complete } from './routes/complete.ts';
+import { healthz } from './routes/healthz.ts';
+import { heartbeat } from './routes/heartbeat.ts';
+import { identity } from './routes/identity.ts';
+import { lease } from './routes/lease.ts';
+import { notFound } from './routes/not-found.ts';
+import { source } from './routes/source.ts';
+import type { Services } from './services.ts';
+
+/** Each agent holds one connection for its polls and one for its heartbeats. */
+const MAX_CONNECTIONS = 20_000;
+
+/** Starts the mTLS listener for agents (DESIGN §4). */
+export function startAgentListener(services: Services): Promise<Listener> {
+  const { pki, config, log } = services;
+  const app = new Hono();
+  app.post(LEASE_PATH, agentRoute(services, lease));
+  app.post(heartbeatPath(':id'), agentRoute(services, heartbeat));
+  app.post(completePath(':id'), agentRoute(services, complete));
+  app.get('/v1/agent/jobs/:id/source', agentRoute(services, source));
+  app.get(IDENTITY_PATH, agentRoute(services, identity));
+  app.get(HEALTH_PATH, agentRoute(services, healthz));
+  app.all('*', agentRoute(services, notFound));
+  app.onError((error) => toResponse(faultAnswer(error, 'other', log)));
+  const server = createServer(
+    {
+      ...TLS_SERVER_OPTIONS,
+      key: pki.gatewayKeyPem,
+      cert: pki.gatewayCertPem,
+      ca: pki.bundlePem,
+      requestCert: true,
+      rejectUnauthorized: false, // guardPeers decides, since an expired certificate is to be told so
+    },
+    requestListener(app),
+  );
+  server.maxConnections = MAX_CONNECTIONS;
+  guardPeers(server, pki.bundlePem);
+  return listen(server, config.agentBind, { variable: 'PUSHLEFT_GATEWAY_BIND', scheme: 'https' });
+}

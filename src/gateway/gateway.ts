@@ -1,0 +1,142 @@
+import { X509Certificate } from 'node:crypto';
+import type { Logger } from 'pino';
+import { createPool, type SessionLimits, WRITER_LIMITS } from '../database/connect.ts';
+import { programId, removeBeacon } from '../database/programs.ts';
+import { sha256Hex } from '../pki/certificate.ts';
+import { loadPki, type PkiPaths, type PkiSet } from '../pki/files.ts';
+import { Transactor } from '../transactor/transactor.ts';
+import { startAdminListener } from './admin-listener.ts';
+import { startAgentListener } from './agent-listener.ts';
+import { AwaitedNodes } from './awaited-nodes.ts';
+import { type GatewayConfig, PKI_VARIABLES } from './config.ts';
+import { STATEMENT_MS } from './database.ts';
+import { ENROLL_RATES, type EnrollRates } from './enroll-limits.ts';
+import { startEnrollListener } from './enroll-listener.ts';
+import { GatewayConfigurationError, type Listener } from './listener.ts';
+import { Liveness } from './liveness.ts';
+import { Loader } from './loader.ts';
+import { createMetrics } from './metrics.ts';
+import type { Services } from './services.ts';
+import { Turns } from './turns.ts';
+import { Wakes } from './wakes.ts';
+import { WorkFinder } from './work.ts';
+
+/** A running gateway and where it listens. */
+export interface Gateway {
+  readonly agentUrl: string;
+  readonly enrollUrl: string;
+  readonly adminUrl: string;
+  /** Answers those who wait, takes nothing new, decides what was asked, writes what was heard. */
+  close(): Promise<void>;
+}
+
+/** What a gateway is started with besides its configuration. */
+export interface GatewayOptions {
+  readonly log: Logger;
+  readonly rates?: EnrollRates;
+}
+
+/** Readers of a gateway make small statements only. */
+const LIMITS: SessionLimits = { idleInTransactionMs: 3_000, statementMs: STATEMENT_MS, lockMs: STATEMENT_MS };
+/** Lease commands of one gateway that wait for the lock at once: enough to fill a batch. */
+const LEASE_TURNS = 128;
+
+/**
+ * Starts a gateway: agent, enrolment and admin listener on one database. Throws {@link GatewayConfigurationError} (one line for the
+ * operator) for PKI files or addresses that cannot be used. The database may be away at the start; requests get 503 until it is there.
+ */
+export async function startGateway(
+  config: GatewayConfig,
+  { log, rates = ENROLL_RATES }: GatewayOptions,
+): Promise<Gateway> {
+  const pki = await loadConfiguredPki(config.pki);
+  const gatewayId = programId('gateway');
+  const connection = { url: config.databaseUrl, program: 'gateway', limits: LIMITS };
+  const pool = createPool({ ...connection, max: 8 });
+  const writers = createPool({ ...connection, limits: WRITER_LIMITS, max: 1 });
+  const transactor = new Transactor({
+    url: config.databaseUrl,
+    program: 'gateway',
+    programVersion: config.programVersion,
+  });
+  const loader: Loader = new Loader(pool, (seconds) => metrics.tick(seconds));
+  const wakes = new Wakes(loader, connection);
+  const metrics = createMetrics({
+    transactorQueue: () => transactor.waiting,
+    waitingLeases: () => wakes.waiting,
+    certificateSecondsLeft: () => (pki.gatewayNotAfterMs - Date.now()) / 1_000,
+  });
+  const listeners: Listener[] = [];
+  const startedAt = new Date().toISOString();
+  const status = () => ({
+    ...describe(pki, listeners),
+    started_at: startedAt,
+    last_flush_at: iso(liveness.lastFlushAt),
+  });
+  const liveness: Liveness = new Liveness(pool, { program: gatewayId, details: status }, log);
+  const awaited = new AwaitedNodes(pool);
+  const services: Services = {
+    gatewayId,
+    config,
+    pki,
+    pool,
+    writers,
+    transactor,
+    loader,
+    work: new WorkFinder(pool),
+    leaseTurns: new Turns(LEASE_TURNS),
+    wakes,
+    liveness,
+    metrics,
+    log,
+  };
+  const close = async () => {
+    awaited.close();
+    await wakes.close();
+    await Promise.all(listeners.map((listener) => listener.close()));
+    await transactor.close();
+    await liveness.close();
+    await removeBeacon(pool, gatewayId).catch(() => undefined);
+    await Promise.all([pool.end(), writers.end()]);
+  };
+  try {
+    wakes.start();
+    await awaited.start();
+    listeners.push(await startAgentListener(services));
+    listeners.push(await startEnrollListener(services, { rates, awaited }));
+    listeners.push(await startAdminListener(services, status));
+    await liveness.start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const [agentUrl = '', enrollUrl = '', adminUrl = ''] = listeners.map((listener) => listener.url);
+  log.info({ agent: agentUrl, enroll: enrollUrl, admin: adminUrl }, 'the gateway listens');
+  return { agentUrl, enrollUrl, adminUrl, close };
+}
+
+async function loadConfiguredPki(paths: PkiPaths): Promise<PkiSet> {
+  const loading = await loadPki(paths);
+  if (loading.ok) return loading.pki;
+  const { path, message } = loading.problem;
+  const named = (Object.keys(PKI_VARIABLES) as (keyof PkiPaths)[]).find((name) => paths[name] === path);
+  throw new GatewayConfigurationError(named === undefined ? message : `${PKI_VARIABLES[named]}: ${message}`);
+}
+
+/** What the gateway says of itself, in its beacon and to the operator on its host. */
+function describe(pki: PkiSet, listeners: readonly Listener[]) {
+  const [agent, enroll, admin] = listeners.map(({ url }) => url);
+  return {
+    addresses: { agent, enroll, admin },
+    serving_certificate: {
+      fingerprint_sha256: sha256Hex(new X509Certificate(pki.gatewayCertPem).raw),
+      not_after: iso(pki.gatewayNotAfterMs),
+    },
+    trust_bundle_sha256: pki.bundleSha256,
+    issuing_ca_sha256: pki.signer.caSha256,
+  };
+}
+
+function iso(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}

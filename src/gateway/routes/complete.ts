@@ -1,0 +1,67 @@
+import { hash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import * as v from 'valibot';
+import { completeJobCommand } from '../../commands/job.ts';
+import type { CompleteJob } from '../../domain/job/complete.ts';
+import { JobId } from '../../protocol/identifiers.ts';
+import { isJobKind, parseJobResult } from '../../protocol/job-kinds/registry.ts';
+import { CompleteRequest } from '../../protocol/jobs.ts';
+import { type AgentRoute, commandOptions } from '../agent-route.ts';
+import { type Answer, invalid, problem, refused, success } from '../answer.ts';
+import { reading } from '../database.ts';
+import type { Services } from '../services.ts';
+
+/**
+ * POST /v1/agent/jobs/:id/complete -> 200 {} | 409 lease_conflict | 400 for a result that is not the kind's. A job that is handed back
+ * because its agent stops goes to the queue again. The result becomes an erasable body, its digest the event.
+ */
+export const complete: AgentRoute<CompleteRequest> = {
+  name: 'complete',
+  body: CompleteRequest,
+  async handle(call, services) {
+    const { fingerprint, agent, body, context } = call;
+    const jobId = context.req.param('id');
+    if (!v.is(JobId, jobId)) return problem('not_found');
+    const tokenSha256 = hash('sha256', body.lease_token);
+    const kind = await kindOfHeldJob(services, [jobId, agent.node.node_id, tokenSha256]);
+    if (kind === undefined) return problem('lease_conflict');
+    const ended = readResult(kind, body);
+    if ('status' in ended) return ended;
+    const command = { fingerprint, job_id: jobId, token_sha256: tokenSha256, ...ended };
+    const outcome = await services.transactor.execute(completeJobCommand, command, commandOptions(call));
+    return outcome.ok ? success({}) : refused(outcome.refusal);
+  },
+};
+
+/** A token that does not hold its job will never do so again: the row was committed before the token was handed out. */
+async function kindOfHeldJob({ pool }: Services, claim: readonly string[]): Promise<string | undefined> {
+  const { rows } = await reading(() =>
+    pool.query<{ kind: string }>({
+      name: 'gateway_held_job',
+      text: 'SELECT kind FROM fleet.jobs WHERE job_id = $1 AND leased_to = $2 AND lease_token_sha256 = $3',
+      values: [...claim],
+    }),
+  );
+  return rows[0]?.kind;
+}
+
+function readResult(
+  kind: string,
+  request: CompleteRequest,
+): Pick<CompleteJob, 'outcome' | 'result' | 'result_sha256'> | Answer {
+  if (request.outcome === 'failed') {
+    return ended(request.result.code === 'agent_stopping' ? 'returned' : 'failed', request.result);
+  }
+  if (!isJobKind(kind)) return invalid('The kind of the job is not known here.');
+  const parsed = parseJobResult(kind, request.result);
+  return parsed.ok ? ended('succeeded', parsed.value) : invalid(`result: ${parsed.problem}`);
+}
+
+function ended(
+  outcome: CompleteJob['outcome'],
+  value: object,
+): Pick<CompleteJob, 'outcome' | 'result' | 'result_sha256'> {
+  const result = canonicalize(value);
+  if (result === undefined) throw new Error('a result has no JSON form');
+  return { outcome, result, result_sha256: hash('sha256', result) };
+}

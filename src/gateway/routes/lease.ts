@@ -1,0 +1,157 @@
+import { hash, randomBytes } from 'node:crypto';
+import { recordFirstUseCommand } from '../../commands/certificate.ts';
+import { leaseJobCommand } from '../../commands/job.ts';
+import { recordHostFactsCommand } from '../../commands/node.ts';
+import { type HostFacts, hostFactsDiffer } from '../../domain/node/host-facts.ts';
+import { LeaseRequest } from '../../protocol/lease.ts';
+import type { CommandOutcome } from '../../transactor/command.ts';
+import { type AgentCall, type AgentRoute, commandOptions, goneSignal } from '../agent-route.ts';
+import { type Answer, problem, refused, success } from '../answer.ts';
+import { reading } from '../database.ts';
+import type { Services } from '../services.ts';
+import { toVersionToken } from '../version-token.ts';
+
+type Call = AgentCall<LeaseRequest>;
+
+/** Facts that changed are recorded no more often than this, so that a host that cannot make up its mind does not fill the log. */
+const FACTS_EVERY_MS = 10_000;
+
+/**
+ * POST /v1/agent/lease -> 200 {job or null, target_version, log_head} | 403 node_not_active. With `wait_seconds` an empty answer is
+ * held back until a job is queued; who asks is authenticated again each time something has changed, and once more before the answer.
+ */
+export const lease: AgentRoute<LeaseRequest> = {
+  name: 'lease',
+  body: LeaseRequest,
+  async handle(call, services) {
+    const refusal = await recordPresence(call, services);
+    if (refusal !== undefined) return refusal;
+    const waitMs = (call.body.wait_seconds ?? 0) * 1_000;
+    return waitMs === 0
+      ? ((await tryLease(call, services)) ?? empty(call, services))
+      : waitForJob(call, services, waitMs);
+  },
+};
+
+/** Records what a lease request says besides asking: that the certificate is in use, the host's facts, that the node lives. */
+async function recordPresence(call: Call, { transactor, liveness }: Services): Promise<Answer | undefined> {
+  const { agent, tick, body, fingerprint } = call;
+  const { node, certificate } = agent;
+  if (certificate.first_used_at === null) {
+    const used = await transactor.execute(recordFirstUseCommand, { fingerprint }, commandOptions(call));
+    if (!used.ok) return refused(used.refusal);
+  }
+  const { host } = body.capabilities;
+  if (node.status !== 'active') {
+    liveness.heard(node.node_id, tick.nowMs, host.data_disk_free_gb);
+    return refused({ code: 'node_not_active', details: { status: node.status } });
+  }
+  const facts = factsOf(body);
+  if (hostFactsDiffer(facts, node) && tick.nowMs - (node.host_facts_at ?? 0) >= FACTS_EVERY_MS) {
+    const recorded = await transactor.execute(recordHostFactsCommand, { fingerprint, facts }, commandOptions(call));
+    if (!recorded.ok) return refused(recorded.refusal);
+  }
+  liveness.heard(node.node_id, tick.nowMs, host.data_disk_free_gb);
+  return undefined;
+}
+
+function factsOf({ agent_version, capabilities: { host } }: LeaseRequest): HostFacts {
+  return {
+    cpu_count: host.cpu_count,
+    memory_mb: host.memory_mb,
+    kernel: toVersionToken(host.kernel),
+    docker_version: host.docker_version === null ? null : toVersionToken(host.docker_version),
+    agent_version,
+    bridge_netfilter: host.bridge_netfilter,
+  };
+}
+
+async function waitForJob(first: Call, services: Services, waitMs: number): Promise<Answer> {
+  const { loader, wakes, liveness } = services;
+  const deadline = performance.now() + waitMs;
+  const signal = goneSignal(first.context);
+  for (let call = first; ; ) {
+    const answer = await tryLease(call, services);
+    if (answer !== undefined) return answer;
+    const ms = deadline - performance.now();
+    if (ms <= 0 || signal.aborted || wakes.stopping.aborted) return empty(call, services);
+    await wakes.moved(call.tick, { ms, signal });
+    const { tick, result } = await loader.identify(call.fingerprint);
+    if (!result.ok) return refused(result.refusal);
+    if (result.value.node.status !== 'active') {
+      return refused({ code: 'node_not_active', details: { status: result.value.node.status } });
+    }
+    call = { ...call, agent: result.value, tick };
+    liveness.heard(call.agent.node.node_id, tick.nowMs);
+  }
+}
+
+function empty({ tick }: Call, { config }: Services): Answer {
+  return success({ job: null, target_version: config.targetVersion, log_head: tick.logHead });
+}
+
+/** Asks for a job where there may be one. Undefined when there is none. */
+async function tryLease(call: Call, services: Services): Promise<Answer | undefined> {
+  const { work, leaseTurns, loader } = services;
+  const { request_id: requestId, capabilities } = call.body;
+  const question = { node: call.agent.node, kinds: capabilities.kinds, requestId };
+  if (!(await work.offered(question, call.tick))) return undefined;
+  return leaseTurns.take(async (waited) => {
+    if (waited && !(await work.offered(question, await loader.tick()))) return undefined;
+    return grant(call, services);
+  });
+}
+
+/**
+ * Decides the lease under the lock. The command has an id of its own, not the request's: a repeated request is decided again, so that
+ * the job comes with a fresh token (the old one was never stored, and may have been lost on the way).
+ */
+async function grant(call: Call, { transactor, config, metrics, pool, log }: Services): Promise<Answer | undefined> {
+  const token = randomBytes(32).toString('base64url');
+  const askedAt = Date.now();
+  const outcome = await transactor.execute(
+    leaseJobCommand,
+    {
+      fingerprint: call.fingerprint,
+      request_id: call.body.request_id,
+      kinds: call.body.capabilities.kinds,
+      token_sha256: hash('sha256', token),
+      lease_ms: config.leaseMs,
+    },
+    commandOptions(call),
+  );
+  if (!outcome.ok) return refused(outcome.refusal);
+  const granted = readGrant(outcome);
+  if (granted === undefined) return undefined;
+  const { rows } = await reading(() =>
+    pool.query<{ body: string }>({
+      name: 'gateway_payload',
+      text: `SELECT body FROM telemetry.bodies WHERE job_id = $1 AND role = 'payload' AND sha256 = $2`,
+      values: [granted.jobId, granted.payloadSha256],
+    }),
+  );
+  const [payload] = rows;
+  if (payload === undefined) {
+    log.error({ job: granted.jobId }, 'the payload of a leased job is gone');
+    return problem('unavailable');
+  }
+  metrics.leaseGranted();
+  // By this gateway's clock and from before the decision: the agent compares it with the Date of this answer, and errs to the safe side.
+  const expiresAt = new Date(askedAt + config.leaseMs).toISOString();
+  const job = { id: granted.jobId, kind: granted.kind, lease_token: token, lease_expires_at: expiresAt };
+  const answer = { target_version: config.targetVersion, log_head: call.tick.logHead };
+  // The payload is canonical JSON already.
+  return {
+    status: 200,
+    text: `{"job":${JSON.stringify(job).slice(0, -1)},"payload":${payload.body}},${JSON.stringify(answer).slice(1)}`,
+  };
+}
+
+function readGrant({ reply }: Extract<CommandOutcome, { ok: true }>) {
+  const { job_id: jobId, kind, payload_sha256: payloadSha256 } = reply;
+  if (jobId === null) return undefined;
+  if (typeof jobId !== 'string' || typeof kind !== 'string' || typeof payloadSha256 !== 'string') {
+    throw new Error('a granted lease names no job');
+  }
+  return { jobId, kind, payloadSha256 };
+}

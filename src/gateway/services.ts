@@ -1,0 +1,30 @@
+import type pg from 'pg';
+import type { Logger } from 'pino';
+import type { PkiSet } from '../pki/files.ts';
+import type { Transactor } from '../transactor/transactor.ts';
+import type { GatewayConfig } from './config.ts';
+import type { Liveness } from './liveness.ts';
+import type { Loader } from './loader.ts';
+import type { Metrics } from './metrics.ts';
+import type { Turns } from './turns.ts';
+import type { Wakes } from './wakes.ts';
+import type { WorkFinder } from './work.ts';
+
+/** What the routes of a gateway share. */
+export interface Services {
+  /** How this gateway names itself in beacons and as an actor. */
+  readonly gatewayId: string;
+  readonly config: GatewayConfig;
+  readonly pki: PkiSet;
+  readonly pool: pg.Pool;
+  /** Sessions that may take the decision lock themselves. */
+  readonly writers: pg.Pool;
+  readonly transactor: Transactor;
+  readonly loader: Loader;
+  readonly work: WorkFinder;
+  readonly leaseTurns: Turns;
+  readonly wakes: Wakes;
+  readonly liveness: Liveness;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}

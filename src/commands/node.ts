@@ -4,6 +4,7 @@ import { admitNode } from '../domain/node/admit.ts';
 import { type HostFacts, recordHostFacts } from '../domain/node/host-facts.ts';
 import {
   armSecret,
+  type FailProvisioning,
   failProvisioning,
   recordCapacity,
   recordServer,
@@ -57,7 +58,7 @@ export const retryProvisioningCommand = onNode('retry_provisioning', retryProvis
 export const recordServerDeletedCommand = onNode('record_server_deleted', recordServerDeleted);
 
 /** See {@link failProvisioning}. */
-export const failProvisioningCommand: CommandDefinition<{ node_id: string }, Parameters<typeof failProvisioning>[1]> = {
+export const failProvisioningCommand: CommandDefinition<FailProvisioning, Parameters<typeof failProvisioning>[1]> = {
   name: 'fail_provisioning',
   load: async (rows, { node_id }) => ({
     node: await rows.get('fleet_nodes', node_id),

@@ -14,7 +14,9 @@ import {
 } from '../fields.ts';
 
 /** Why provisioning of a node ended without an enrolled node. */
-export const provisioningFailure = v.picklist(['enrollment_secret_expired']);
+export const provisioningFailure = v.picklist(['enrollment_secret_expired', 'server_create_failed', 'server_vanished']);
+/** One of the reasons. */
+export type ProvisioningFailure = v.InferOutput<typeof provisioningFailure>;
 
 /** Events of stream `node-<id>` that tell a node's life. Times are ms, capacity is what jobs may use (reserve taken off). */
 export const nodeEvents = {

@@ -2,6 +2,7 @@ import type { CertificateState } from '../certificate/state.ts';
 import { append, type Decision, type DecisionTime, nothing, refuse, replying } from '../decision.ts';
 import type { EventData } from '../event/catalogue.ts';
 import { nodeStream } from '../stream.ts';
+import type { ProvisioningFailure } from './events.ts';
 import type { NodeState } from './state.ts';
 
 /** How long an enrolment secret lasts (requirement: 15 minutes). */
@@ -71,28 +72,33 @@ export function recordServerRunning(server: EventData<'node_server_running'>, no
   return append(nodeStream(node.node_id), { type: 'node_server_running', data: server });
 }
 
+/** A wish to give a node up: for a reason that the provider gave, or (none given) if no secret is left that could be redeemed. */
+export interface FailProvisioning {
+  readonly node_id: string;
+  readonly reason?: Exclude<ProvisioningFailure, 'enrollment_secret_expired'>;
+}
+
 /**
- * Gives a node up when every secret its server may hold has ended and none was redeemed. Says `failed: false` and when the last one
- * ends while there is hope, and also before this attempt has armed any: those of an attempt that failed before do not count against
- * it. Refuses: node_unknown, node_not_provisioning.
+ * Gives a node up when its server is broken or gone, or when every secret its server may hold has ended and none was redeemed. Says
+ * `failed: false` and when the last one ends while there is hope. Refuses: node_unknown, node_not_provisioning.
  */
 export function failProvisioning(
-  { node_id }: { node_id: string },
+  { node_id, reason }: FailProvisioning,
   { node, certificates }: { node: NodeState | undefined; certificates: readonly CertificateState[] },
   { now }: DecisionTime,
 ): Decision {
   if (node?.provision_state === 'failed') return nothing({ failed: true });
   const refusal = refuseUnlessProvisioning(node_id, node);
   if (refusal !== undefined) return refusal;
-  const armed = node?.armed_secrets ?? [];
-  const begun = armed.length > 0 || node?.provision_state !== 'pending';
   const redeemed = certificates.filter((c) => c.fingerprint === null).map((c) => c.secret_expires_at);
-  const ends = [...armed.map((s) => s.expires_at), ...redeemed];
+  const ends = [...(node?.armed_secrets ?? []).map((s) => s.expires_at), ...redeemed];
   const last = Math.max(0, ...ends);
-  if (!begun || ends.length === 0 || last > now) return nothing({ failed: false, expires_at: last });
+  // A server that came up without any armed secret (a create of a process that died before a retry) can never enrol.
+  const hopeless = ends.length === 0 ? node?.provision_state === 'awaiting_enrollment' : last <= now;
+  if (reason === undefined && !hopeless) return nothing({ failed: false, expires_at: last });
   const failed = append(nodeStream(node_id), {
     type: 'node_provisioning_failed',
-    data: { node_id, reason: 'enrollment_secret_expired' },
+    data: { node_id, reason: reason ?? 'enrollment_secret_expired' },
   });
   return replying(failed, { failed: true });
 }

@@ -1,7 +1,7 @@
 import canonicalize from 'canonicalize';
 import * as v from 'valibot';
 import { catalogue, isEventType, type NewEvent } from '../domain/event/catalogue.ts';
-import type { EventDefinition } from '../domain/event/definition.ts';
+import { type EventDefinition, upcast } from '../domain/event/definition.ts';
 import type { EventMetadata, RecordedEvent } from '../domain/event/recorded.ts';
 import { chainHash } from './chain.ts';
 import { LogFormatError, type LogHead, type SealedEvent } from './event-log.ts';
@@ -64,23 +64,14 @@ export function seal(head: LogHead, events: readonly NewEvent[], metadata: Event
 
 /** Reads stored bytes back into an event of today's version. Throws {@link LogFormatError}. */
 export function unseal(position: number, body: string): RecordedEvent {
-  const read = v.safeParse(envelope, JSON.parse(body));
-  if (!read.success) throw new LogFormatError(`position ${position}: ${v.summarize(read.issues)}`);
-  const { type, version, data, stream, at, metadata } = read.output;
-  if (!isEventType(type)) throw new LogFormatError(`position ${position}: unknown event type ${type}`);
-  return { position, stream, at, metadata, type, data: upcast(position, type, version, data) } as RecordedEvent;
-}
-
-function upcast(position: number, type: keyof typeof catalogue, version: number, written: unknown): unknown {
-  const definition: EventDefinition = catalogue[type];
-  if (version > definition.version) {
-    throw new LogFormatError(`position ${position}: ${type} version ${version} is newer than this program`);
+  try {
+    const read = v.safeParse(envelope, JSON.parse(body));
+    if (!read.success) throw new Error(v.summarize(read.issues));
+    const { type, version, data, stream, at, metadata } = read.output;
+    if (!isEventType(type)) throw new Error(`unknown event type ${type}`);
+    return { position, stream, at, metadata, type, data: upcast(catalogue[type], version, data) } as RecordedEvent;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new LogFormatError(`position ${position}: ${reason}`, { cause });
   }
-  let data = written;
-  for (let at = version; at < definition.version; at += 1) {
-    const step = definition.earlier[at];
-    if (step === undefined) throw new LogFormatError(`position ${position}: ${type} version ${at} is unknown`);
-    data = step.upcast(v.parse(step.data, data) as never);
-  }
-  return data;
 }

@@ -1,4 +1,4 @@
-import type { GenericSchema, InferOutput } from 'valibot';
+import { type GenericSchema, type InferOutput, parse } from 'valibot';
 
 /**
  * One event type: its current version and a schema for each version that was ever written.
@@ -17,3 +17,18 @@ export function event<S extends GenericSchema>(data: S): EventDefinition<S> {
 
 /** The data of an event definition. */
 export type DataOf<D> = D extends EventDefinition<infer S> ? InferOutput<S> : never;
+
+/**
+ * Brings data that was written at an earlier version to today's, step by step; each step checks what it is given. Throws for a version
+ * that is newer than this program or was never written, and for data that is not of its version.
+ */
+export function upcast(definition: EventDefinition, version: number, written: unknown): unknown {
+  if (version > definition.version) throw new Error(`version ${version} is newer than this program`);
+  let data = written;
+  for (let from = version; from < definition.version; from += 1) {
+    const step = definition.earlier[from];
+    if (step === undefined) throw new Error(`version ${from} is unknown`);
+    data = step.upcast(parse(step.data, data) as never);
+  }
+  return data;
+}

@@ -1,11 +1,9 @@
 import { hostname, userInfo } from 'node:os';
 import type pg from 'pg';
 import { createPool, READER_LIMITS } from '../src/database/connect.ts';
-import type { EventLog } from '../src/log/event-log.ts';
-import { postgresEventLog } from '../src/log/postgres/postgres-event-log.ts';
 import { isPlainText } from '../src/protocol/text.ts';
 import type { CommandActor } from '../src/transactor/command.ts';
-import { readEnvironmentFile } from '../src/up/environment-files.ts';
+import { type Audience, readEnvironmentFile } from '../src/up/environment-files.ts';
 import { findStateDirectory } from '../src/up/state-directory.ts';
 import { usageFailure } from './failure.ts';
 
@@ -15,7 +13,7 @@ export interface FleetChoice {
   readonly 'database-url'?: string | undefined;
 }
 
-/** The environment of a command: the process's own, completed by what `up` wrote for operators. */
+/** The environment of a command: the process's own, completed by what `up` wrote for such a program. */
 export interface OperatorEnvironment {
   readonly databaseUrl: string;
   readonly stateDir: string | undefined;
@@ -32,22 +30,27 @@ export async function findFleet(
   choice: FleetChoice,
   env: NodeJS.ProcessEnv,
   cwd: string,
+  audience: Audience = 'operator',
 ): Promise<OperatorEnvironment> {
   const flag = choice['database-url'];
   if (flag !== undefined)
     return { databaseUrl: checkedUrl(flag, '--database-url'), stateDir: undefined, variables: env };
   const fromEnv = env['DATABASE_URL'] ?? '';
   if (choice['state-dir'] === undefined && fromEnv !== '') {
-    return { databaseUrl: checkedUrl(fromEnv, 'DATABASE_URL'), stateDir: undefined, variables: env };
+    return chosen(checkedUrl(fromEnv, 'DATABASE_URL'), env);
   }
   const stateDir = await find(choice, env, cwd);
   if (stateDir === undefined) throw usageFailure(NO_FLEET, 'start one with `npm start`, or set DATABASE_URL');
-  const written = await readOperatorFile(stateDir);
+  const written = await readVariables(stateDir, audience);
   const databaseUrl = written?.['DATABASE_URL'];
   if (databaseUrl === undefined) {
     throw usageFailure(`no fleet has been started in ${stateDir}`, 'start one with `npm start`, or set DATABASE_URL');
   }
   return { databaseUrl, stateDir, variables: { ...written, ...env, DATABASE_URL: databaseUrl } };
+}
+
+function chosen(databaseUrl: string, env: NodeJS.ProcessEnv): OperatorEnvironment {
+  return { databaseUrl, stateDir: undefined, variables: { ...env, DATABASE_URL: databaseUrl } };
 }
 
 async function find(choice: FleetChoice, env: NodeJS.ProcessEnv, cwd: string): Promise<string | undefined> {
@@ -58,9 +61,9 @@ async function find(choice: FleetChoice, env: NodeJS.ProcessEnv, cwd: string): P
   }
 }
 
-async function readOperatorFile(stateDir: string): Promise<Record<string, string> | undefined> {
+async function readVariables(stateDir: string, audience: Audience): Promise<Record<string, string> | undefined> {
   try {
-    return await readEnvironmentFile(stateDir, 'operator');
+    return await readEnvironmentFile(stateDir, audience);
   } catch (error) {
     throw usageFailure(error instanceof Error ? error.message : String(error));
   }
@@ -77,11 +80,6 @@ function checkedUrl(text: string, name: string): string {
 /** A pool for reading, at most `max` connections. */
 export function openPool(url: string, program: string, max = 2): pg.Pool {
   return createPool({ url, program, limits: READER_LIMITS, max });
-}
-
-/** The log behind a pool. */
-export function openLog(pool: pg.Pool): EventLog {
-  return postgresEventLog(pool);
 }
 
 /**

@@ -115,7 +115,9 @@ function isOclifError(error: unknown): error is OclifError {
 
 /** oclif explains a wrong argument over several lines and lists; one line says it. */
 function fromOclif(error: OclifError): Failure {
-  const message = oneLine(error.message.replace(/\n?See more help with --help$/, ''));
+  const message = oneLine(
+    error.message.replace(/^The following errors? occurred:\s*|\n?See more help with --help$/g, ''),
+  );
   return usageFailure(message.charAt(0).toLowerCase() + message.slice(1), 'see --help');
 }
 

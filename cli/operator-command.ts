@@ -5,6 +5,7 @@ import type { FleetView } from '../src/read/fleet-view.ts';
 import type { CommandDefinition } from '../src/transactor/command.ts';
 import { type DryRun, dryRun } from '../src/transactor/dry-run.ts';
 import type { Transactor } from '../src/transactor/transactor.ts';
+import type { Audience } from '../src/up/environment-files.ts';
 import { type FleetChoice, findFleet, type OperatorEnvironment, openPool, operatorActor } from './connection.ts';
 import { EXIT } from './exit-code.ts';
 import { asFailure, Failure, refusalFailure } from './failure.ts';
@@ -35,6 +36,8 @@ export abstract class OperatorCommand extends Command {
     }),
   };
 
+  /** Whose variables complete the environment, where `up` wrote some. */
+  protected readonly audience: Audience = 'operator';
   readonly #closing: (() => Promise<unknown>)[] = [];
   #environment: OperatorEnvironment | undefined;
   #pool: pg.Pool | undefined;
@@ -42,7 +45,7 @@ export abstract class OperatorCommand extends Command {
 
   /** The fleet that the flags, the environment and the folder one stands in choose. */
   protected async environment(flags: FleetChoice): Promise<OperatorEnvironment> {
-    this.#environment ??= await findFleet(flags, process.env, process.cwd());
+    this.#environment ??= await findFleet(flags, process.env, process.cwd(), this.audience);
     return this.#environment;
   }
 

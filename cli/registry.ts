@@ -15,6 +15,7 @@ const loaders: Readonly<Record<string, () => Promise<unknown>>> = {
   'fleet:list': () => import('./commands/fleet/list.ts'),
   'fleet:show': () => import('./commands/fleet/show.ts'),
   'fleet:why': () => import('./commands/fleet/why.ts'),
+  gateway: () => import('./commands/gateway.ts'),
   'job:list': () => import('./commands/job/list.ts'),
   'job:queue': () => import('./commands/job/queue.ts'),
   'job:show': () => import('./commands/job/show.ts'),
@@ -23,6 +24,7 @@ const loaders: Readonly<Record<string, () => Promise<unknown>>> = {
   'projections:rebuild': () => import('./commands/projections/rebuild.ts'),
   'projections:status': () => import('./commands/projections/status.ts'),
   'projections:verify': () => import('./commands/projections/verify.ts'),
+  scheduler: () => import('./commands/scheduler.ts'),
 };
 
 /**

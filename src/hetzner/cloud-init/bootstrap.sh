@@ -140,16 +140,10 @@ install_agent() {
   install -D -m 0755 "$1/agent" "$target.new" && "$target.new" --version && mv -f -T "$target.new" "$target"
 }
 
-# The secret expires 15 minutes after it was made; there is no point in asking for longer.
+# The agent itself tries again while the gateway does not answer. The secret expires 15 minutes after it was made, so there is no
+# point in asking for longer; a refusal is final and ends it at once.
 enroll() {
-  local deadline=$((SECONDS + 600))
-  until "$PUSHLEFT_ROOT/usr/local/bin/pushleft-agent" enroll; do
-    if ((SECONDS >= deadline)); then
-      say 'enrolment failed for 600 s'
-      return 1
-    fi
-    sleep 10
-  done
+  "$PUSHLEFT_ROOT/usr/local/bin/pushleft-agent" enroll --wait 600
 }
 
 enable_service() {

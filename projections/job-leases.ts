@@ -1,5 +1,5 @@
 import type { LeaseGuard } from '../src/domain/job/state.ts';
-import { defineProjection, removes, sets } from './projection.ts';
+import { defineProjection, removes, replaces } from './projection.ts';
 import { defineTable, text, timestamp } from './table.ts';
 
 const table = defineTable<LeaseGuard>()({
@@ -16,9 +16,9 @@ const table = defineTable<LeaseGuard>()({
  * is replaced by one full fresh lease.
  */
 export const jobLeases = defineProjection(table, {
-  job_leased: sets(
+  job_leased: replaces(
     (e) => e.data.job_id,
-    (_, { data }) => ({
+    ({ data }) => ({
       job_id: data.job_id,
       node_id: data.node_id,
       token_sha256: data.token_sha256,

@@ -1,5 +1,5 @@
 import type { PoolFirewallState } from '../src/domain/pool/state.ts';
-import { defineProjection, sets } from './projection.ts';
+import { defineProjection, replaces } from './projection.ts';
 import { bigint, defineTable, text, timestamp } from './table.ts';
 
 const table = defineTable<PoolFirewallState>()({
@@ -11,8 +11,8 @@ const table = defineTable<PoolFirewallState>()({
 
 /** One row a pool whose provider firewall was ever converged. */
 export const poolFirewalls = defineProjection(table, {
-  pool_firewall_converged: sets(
+  pool_firewall_converged: replaces(
     (e) => e.data.pool,
-    (_, e) => ({ ...e.data, converged_at: e.at }),
+    (e) => ({ ...e.data, converged_at: e.at }),
   ),
 });

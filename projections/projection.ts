@@ -9,6 +9,8 @@ export type Key = string | number;
 interface Handler<R, E> {
   readonly keys: (event: E) => readonly Key[];
   readonly fold: (row: R | undefined, event: E) => R | null;
+  /** The fold does not look at the row that was there, so nobody need read it. */
+  readonly blind?: boolean;
 }
 
 type Handlers<R> = { readonly [T in EventType]?: Handler<R, RecordedOf<T>> };
@@ -22,6 +24,8 @@ export interface Projection<R extends Row, T extends AnyTable = AnyTable> {
   keys(event: RecordedEvent): readonly Key[];
   /** The row after the event. Throws {@link FoldError} when the log cannot be true, such as an update of a row that never was. */
   fold(row: R | undefined, event: RecordedEvent): R | null;
+  /** Whether the event's row after it is the same whatever was there before, so that it need not be read. */
+  blind(event: RecordedEvent): boolean;
   /** The event types that touch the table. */
   readonly handles: readonly EventType[];
 }
@@ -41,6 +45,8 @@ export function defineProjection<R extends Row, N extends string>(
     table,
     handles: Object.keys(handlers) as EventType[],
     keys: (event) => handlerOf(event)?.keys(event) ?? [],
+    // A row of an append-only table cannot be there before the event that creates it.
+    blind: (event) => table.appendOnly === true || handlerOf(event)?.blind === true,
     fold(row, event) {
       const handler = handlerOf(event);
       if (handler === undefined) throw new FoldError(`${table.name} does not fold ${event.type}`);
@@ -80,12 +86,12 @@ export function updatesEach<R, E>(keys: (event: E) => readonly Key[], update: (r
   };
 }
 
-/** The event sets one row, whether it exists or not. */
-export function sets<R, E>(key: (event: E) => Key, set: (row: R | undefined, event: E) => R): Handler<R, E> {
-  return { keys: (event) => [key(event)], fold: set };
+/** The event says all there is to one row, whatever it was before. */
+export function replaces<R, E>(key: (event: E) => Key, replacement: (event: E) => R): Handler<R, E> {
+  return { keys: (event) => [key(event)], fold: (_, event) => replacement(event), blind: true };
 }
 
 /** The event removes one row; no row is fine (telemetry may have been lost). */
 export function removes<R, E>(key: (event: E) => Key): Handler<R, E> {
-  return { keys: (event) => [key(event)], fold: () => null };
+  return { keys: (event) => [key(event)], fold: () => null, blind: true };
 }

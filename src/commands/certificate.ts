@@ -15,16 +15,16 @@ interface NodeCertificates {
 }
 
 async function loadNodeCertificates(rows: Rows, { node_id }: { node_id: string }): Promise<NodeCertificates> {
-  return {
-    node: await rows.get('fleet_nodes', node_id),
-    certificates: await rows.find(certificatesOfNode, { node_id }),
-  };
+  const [node, certificates] = await Promise.all([
+    rows.get('fleet_nodes', node_id),
+    rows.find(certificatesOfNode, { node_id }),
+  ]);
+  return { node, certificates };
 }
 
 /** See {@link authorizeEnrollment}. */
 export const authorizeEnrollmentCommand: CommandDefinition<Enrollment, NodeCertificates> = {
   name: 'authorize_enrollment',
-  prefetch: ({ node_id }) => ({ fleet_nodes: [node_id] }),
   load: loadNodeCertificates,
   decide: authorizeEnrollment,
 };
@@ -35,11 +35,13 @@ export const recordIssuedCommand: CommandDefinition<
   Parameters<typeof recordIssued>[1]
 > = {
   name: 'record_issued',
-  prefetch: (c) => ({ fleet_nodes: [c.node_id], fleet_node_certificates: [c.certificate_id] }),
-  load: async (rows, c) => ({
-    node: await rows.get('fleet_nodes', c.node_id),
-    certificate: await rows.get('fleet_node_certificates', c.certificate_id),
-  }),
+  async load(rows, { node_id, certificate_id }) {
+    const [node, certificate] = await Promise.all([
+      rows.get('fleet_nodes', node_id),
+      rows.get('fleet_node_certificates', certificate_id),
+    ]);
+    return { node, certificate };
+  },
   decide: recordIssued,
 };
 
@@ -53,7 +55,6 @@ export const recordFirstUseCommand: CommandDefinition<AgentCommand, Parameters<t
 /** See {@link revokeCertificates}. */
 export const revokeCertificatesCommand: CommandDefinition<{ node_id: string }, NodeCertificates> = {
   name: 'revoke_certificates',
-  prefetch: ({ node_id }) => ({ fleet_nodes: [node_id] }),
   load: loadNodeCertificates,
   decide: revokeCertificates,
 };

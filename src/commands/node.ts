@@ -25,7 +25,6 @@ function onNode<C extends { readonly node_id: string }>(
 ): CommandDefinition<C, NodeState | undefined> {
   return {
     name,
-    prefetch: (command) => ({ fleet_nodes: [command.node_id] }),
     load: (rows, command) => rows.get('fleet_nodes', command.node_id),
     decide,
   };
@@ -37,10 +36,10 @@ export const requestNodeCommand: CommandDefinition<
   Parameters<typeof requestNode>[1]
 > = {
   name: 'request_node',
-  load: async (rows, { node_id, name }) => ({
-    node: await rows.get('fleet_nodes', node_id),
-    named: (await rows.find(nodeByName, { name }))[0],
-  }),
+  async load(rows, { node_id, name }) {
+    const [node, [named]] = await Promise.all([rows.get('fleet_nodes', node_id), rows.find(nodeByName, { name })]);
+    return { node, named };
+  },
   decide: requestNode,
 };
 
@@ -60,21 +59,23 @@ export const recordServerDeletedCommand = onNode('record_server_deleted', record
 /** See {@link failProvisioning}. */
 export const failProvisioningCommand: CommandDefinition<FailProvisioning, Parameters<typeof failProvisioning>[1]> = {
   name: 'fail_provisioning',
-  load: async (rows, { node_id }) => ({
-    node: await rows.get('fleet_nodes', node_id),
-    certificates: await rows.find(certificatesOfNode, { node_id }),
-  }),
+  async load(rows, { node_id }) {
+    const [node, certificates] = await Promise.all([
+      rows.get('fleet_nodes', node_id),
+      rows.find(certificatesOfNode, { node_id }),
+    ]);
+    return { node, certificates };
+  },
   decide: failProvisioning,
 };
 
 /** See {@link admitNode}. */
 export const admitNodeCommand: CommandDefinition<{ node_id: string }, Parameters<typeof admitNode>[1]> = {
   name: 'admit_node',
-  prefetch: ({ node_id }) => ({ fleet_nodes: [node_id], node_liveness: [node_id] }),
-  load: async (rows, { node_id }) => ({
-    node: await rows.get('fleet_nodes', node_id),
-    liveness: await rows.get('node_liveness', node_id),
-  }),
+  async load(rows, { node_id }) {
+    const [node, liveness] = await Promise.all([rows.get('fleet_nodes', node_id), rows.get('node_liveness', node_id)]);
+    return { node, liveness };
+  },
   decide: admitNode,
 };
 

@@ -9,7 +9,6 @@ export const recordFirewallCommand: CommandDefinition<
   PoolFirewallState | undefined
 > = {
   name: 'record_firewall',
-  prefetch: ({ pool }) => ({ pool_firewalls: [pool] }),
   load: (rows, { pool }) => rows.get('pool_firewalls', pool),
   decide: recordFirewall,
 };

@@ -1,11 +1,9 @@
-import type { TableName } from '../../projections/registry.ts';
 import { isConnectionError, sqlState } from '../database/connect.ts';
 import type { Body, DecisionTime } from '../domain/decision.ts';
 import { seal } from '../log/codec.ts';
 import type { LogHead, SealedEvent } from '../log/event-log.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
-import { DEFINITION_DIGEST } from '../projector/digest.ts';
-import { type CommandOutcome, type PendingCommand, UnavailableError } from './command.ts';
+import type { CommandOutcome, PendingCommand } from './command.ts';
 import { all, appendBatch, beginUnderLock, commit, type UnderLock } from './engine.ts';
 import { recallOutcomes, rememberOutcomes, storeBodies } from './memory.ts';
 import { RowView } from './row-view.ts';
@@ -27,6 +25,12 @@ interface Progress {
   readonly remembered: Map<string, CommandOutcome>;
 }
 
+/** A command and the state that was loaded for it before anything of the batch was decided, if that went well. */
+interface Loaded {
+  readonly pending: PendingCommand;
+  readonly ahead: { readonly state: unknown } | undefined;
+}
+
 /**
  * Decides commands one after the other in one transaction under the lock, each on the rows as those before it left them, and appends
  * all their events at once. A refusal or an exception spoils nothing for the others. Throws for database errors (nothing of the batch
@@ -37,20 +41,14 @@ export async function runBatch(
   commands: readonly PendingCommand[],
   recorder: Recorder,
 ): Promise<Settled[]> {
-  const locked = await beginUnderLock(db);
-  if (locked.definitionDigest !== DEFINITION_DIGEST) {
-    throw new UnavailableError(
-      'definition_mismatch',
-      'the tables were built by another version of this program: run `db migrate`',
-    );
-  }
   const view = new RowView(db);
-  const recalled = await readAhead(db, view, commands);
+  const { locked, recalled, loaded } = await readAhead(db, view, commands);
   const progress: Progress = { head: locked.head, sealed: [], bodies: [], remembered: new Map() };
   const settled: Settled[] = [];
-  for (const pending of commands) {
-    const known = recalled.get(pending.commandId) ?? progress.remembered.get(pending.commandId);
-    settled.push(known === undefined ? await decideOne(pending, view, locked, progress, recorder) : { outcome: known });
+  for (const command of loaded) {
+    const { commandId } = command.pending;
+    const known = recalled.get(commandId) ?? progress.remembered.get(commandId);
+    settled.push(known === undefined ? await decideOne(command, view, locked, progress, recorder) : { outcome: known });
   }
   await all([
     appendBatch(db, locked.head, progress.sealed),
@@ -62,27 +60,37 @@ export async function runBatch(
   return settled;
 }
 
+/**
+ * Takes the lock and loads every command's state at once, each as if it were the first of the batch: all commands' reads go out
+ * together, and what they found is at hand when they are decided. The statements are on their way before the lock is granted, and the
+ * server runs them after it.
+ */
 async function readAhead(db: Queryable, view: RowView, commands: readonly PendingCommand[]) {
-  const keys = new Map<TableName, string[]>();
-  for (const { definition, command } of commands) {
-    for (const [table, wanted] of Object.entries(definition.prefetch?.(command) ?? {})) {
-      const gathered = keys.get(table as TableName);
-      if (gathered === undefined) keys.set(table as TableName, [...wanted]);
-      else gathered.push(...wanted);
-    }
-  }
-  const [recalled] = await all([
-    recallOutcomes(
-      db,
-      commands.map((pending) => pending.commandId),
-    ),
-    ...[...keys].map(([table, wanted]) => view.prefetch(table, wanted)),
+  const ids = commands.map((pending) => pending.commandId);
+  const [locked, recalled, loaded] = await all([
+    beginUnderLock(db),
+    recallOutcomes(db, ids),
+    all(commands.map((pending) => loadAhead(view, pending))),
   ]);
-  return recalled;
+  return { locked, recalled, loaded };
+}
+
+async function loadAhead(view: RowView, pending: PendingCommand): Promise<Loaded> {
+  try {
+    return { pending, ahead: { state: await pending.definition.load(view, pending.command) } };
+  } catch (error) {
+    if (spoilsTheBatch(error)) throw error;
+    return { pending, ahead: undefined };
+  }
+}
+
+/** After a database error the transaction can only be rolled back. */
+function spoilsTheBatch(error: unknown): boolean {
+  return isConnectionError(error) || sqlState(error) !== undefined;
 }
 
 async function decideOne(
-  pending: PendingCommand,
+  { pending, ahead }: Loaded,
   view: RowView,
   locked: UnderLock,
   progress: Progress,
@@ -91,8 +99,10 @@ async function decideOne(
   view.begin();
   const time: DecisionTime = { now: locked.nowMs, at: Math.max(locked.nowMs, locked.head.at) };
   try {
-    const state = await pending.definition.load(view, pending.command);
-    const decision = pending.definition.decide(pending.command, state, time);
+    const { definition, command } = pending;
+    const untouched = progress.sealed.length === 0 && ahead !== undefined;
+    const state = untouched ? ahead.state : await definition.load(view, command);
+    const decision = definition.decide(command, state, time);
     if ('refusal' in decision) return { outcome: { ok: false, refusal: decision.refusal } };
     const sealed = seal(progress.head, decision.events, metadataOf(pending, locked, recorder), time.at);
     for (const { event } of sealed) await view.fold(event);
@@ -106,7 +116,7 @@ async function decideOne(
     return { outcome };
   } catch (error) {
     view.takeBack();
-    if (isConnectionError(error) || sqlState(error) !== undefined) throw error;
+    if (spoilsTheBatch(error)) throw error;
     return { error };
   }
 }

@@ -1,19 +1,15 @@
-import type { TableName } from '../../projections/registry.ts';
 import type { Decision, DecisionTime, Reply } from '../domain/decision.ts';
 import type { EventType } from '../domain/event/catalogue.ts';
 import type { Actor } from '../domain/event/recorded.ts';
 import type { Refusal } from '../domain/result.ts';
 import type { Rows } from './row-view.ts';
 
-/** Rows that a command will surely read, by table: fetched for the whole batch at once. */
-export type Prefetch = Partial<Record<TableName, readonly string[]>>;
-
 /**
- * A kind of command: which rows it reads, and the pure decision on them. `load` may only read; `decide` may not do even that.
+ * A kind of command: which rows it reads, and the pure decision on them. `load` may only read, and is called again when a command of
+ * the same batch before it has changed something; `decide` may not do even that. Reads that `load` starts together go out together.
  */
 export interface CommandDefinition<C, S> {
   readonly name: string;
-  readonly prefetch?: (command: C) => Prefetch;
   readonly load: (rows: Rows, command: C) => Promise<S>;
   readonly decide: (command: C, state: S, time: DecisionTime) => Decision;
 }

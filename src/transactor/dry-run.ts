@@ -3,8 +3,8 @@ import type { DecisionTime, Reply } from '../domain/decision.ts';
 import type { EventType } from '../domain/event/catalogue.ts';
 import type { Refusal } from '../domain/result.ts';
 import { readHead } from '../log/postgres/reader.ts';
-import { DEFINITION_DIGEST } from '../projector/digest.ts';
-import { type CommandDefinition, UnavailableError } from './command.ts';
+import type { CommandDefinition } from './command.ts';
+import { requireDefinition } from './engine.ts';
 import { RowView } from './row-view.ts';
 
 /** What a command would do if it were given now. */
@@ -39,11 +39,6 @@ async function readTime(client: pg.PoolClient): Promise<DecisionTime> {
   );
   const [row] = rows;
   if (row === undefined) throw new Error('the database did not tell its clock');
-  if (row.digest !== DEFINITION_DIGEST) {
-    throw new UnavailableError(
-      'definition_mismatch',
-      'the tables were built by another version of this program: run `db migrate`',
-    );
-  }
+  requireDefinition(row.digest);
   return { now: row.now, at: Math.max(row.now, head.at) };
 }

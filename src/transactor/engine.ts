@@ -1,17 +1,18 @@
 import type { LogHead, SealedEvent } from '../log/event-log.ts';
 import { appendEvents, LOG_CHANNEL } from '../log/postgres/append.ts';
 import { EMPTY_HEAD, HEAD_QUERY, type Queryable } from '../log/postgres/reader.ts';
+import { DEFINITION_DIGEST } from '../projector/digest.ts';
+import { UnavailableError } from './command.ts';
 
 /**
  * The key of the one lock under which the fleet is decided ("PLFT"). Whoever holds it sees the projection exactly as the log tells it.
  */
 export const DECISION_LOCK = 0x504c4654;
 
-/** What is true under the lock: where the log ends, the database's clock, what the tables were built with, whose session this is. */
+/** What is true under the lock: where the log ends, the database's clock, whose session this is. */
 export interface UnderLock {
   readonly head: LogHead;
   readonly nowMs: number;
-  readonly definitionDigest: string | undefined;
   readonly databaseUser: string;
   readonly clientAddress: string | null;
 }
@@ -22,7 +23,8 @@ const STATE_QUERY = `
 
 /**
  * Begins a batch. The lock is a statement of its own, and everything is read after it: a statement that both waits and reads sees rows
- * from before the wait. The clock is read after it too. All of it is one round trip on a pipelined connection.
+ * from before the wait. The clock is read after it too. All of it is one round trip on a pipelined connection. Throws
+ * {@link UnavailableError} when another version of this program built the tables.
  */
 export async function beginUnderLock(db: Queryable): Promise<UnderLock> {
   const [, , state, head] = await all([
@@ -36,13 +38,22 @@ export async function beginUnderLock(db: Queryable): Promise<UnderLock> {
   ]);
   const [row] = state.rows;
   if (row === undefined) throw new Error('the database did not tell its clock');
+  requireDefinition(row.digest);
   return {
     head: head.rows[0] ?? EMPTY_HEAD,
     nowMs: row.now,
-    definitionDigest: row.digest ?? undefined,
     databaseUser: row.database_user,
     clientAddress: row.client_address,
   };
+}
+
+/** Throws {@link UnavailableError} unless the tables were built with this program's definitions. */
+export function requireDefinition(digest: string | null): void {
+  if (digest === DEFINITION_DIGEST) return;
+  throw new UnavailableError(
+    'definition_mismatch',
+    'the tables were built by another version of this program: run `db migrate`',
+  );
 }
 
 /** Appends and wakes followers once the transaction has committed (NOTIFY is delivered then). */

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { projectionOf, type RowOf, type TableName } from '../../projections/registry.ts';
 import type { Row } from '../../projections/table.ts';
 import type { Statement } from '../tables/statements.ts';
@@ -42,27 +43,46 @@ export function finder<T extends TableName>(
   return { ...definition, table, where: definition.where as AnyFinder['where'] };
 }
 
-/** SQL of a finder. `extra` rows are asked for beyond the limit, because rows changed in this batch will be taken out again. */
-export function findStatement(find: AnyFinder, args: FinderArguments, extra: number): Statement {
+/**
+ * SQL of a finder for any number of searches at once, each with its arguments and its limit. The column `search` says which one found
+ * a row, from 1. Fixed values are literals, so that partial indexes serve.
+ */
+export function findStatement(
+  find: AnyFinder,
+  searches: readonly { readonly args: FinderArguments; readonly limit: number }[],
+): Statement {
   const { table } = projectionOf(find.table);
-  const values: unknown[] = [];
+  const arrays = [searches.map(({ limit }) => limit)] as unknown[][];
+  const types = ['integer'];
   const conditions = Object.entries(find.where).map(([column, condition]) => {
     const shape = table.columns[column];
     if (shape === undefined) throw new Error(`${table.name} has no column ${column}`);
+    if ('is' in condition) return `${column} = ${pg.escapeLiteral(String(condition.is))}`;
+    const parameter = `a${arrays.length}`;
     if ('anyOf' in condition) {
-      values.push(args[condition.anyOf]);
-      return `${column} = ANY($${values.length}::${sqlType(shape.type)}[])`;
+      arrays.push(searches.map(({ args }) => arrayLiteral(args[condition.anyOf] as readonly unknown[])));
+      types.push('text');
+      return `${column} = ANY(${parameter}::${sqlType(shape.type)}[])`;
     }
-    values.push(toParameter(shape, 'is' in condition ? condition.is : args[condition.argument]));
-    return `${column} = $${values.length}`;
+    arrays.push(searches.map(({ args }) => toParameter(shape, args[condition.argument])));
+    types.push(sqlType(shape.type));
+    return `${column} = ${parameter}`;
   });
-  values.push(find.limit + extra);
-  const source = `${table.schema}.${table.name}`;
+  const parameters = types.map((type, i) => `$${i + 1}::${type}[]`);
   return {
     name: `find_${find.name}`,
-    text: `SELECT ${selectList(table)} FROM ${source} WHERE ${conditions.join(' AND ')} ORDER BY ${find.orderBy} LIMIT $${values.length}`,
-    values,
+    text:
+      `SELECT search, found.* FROM unnest(${parameters.join(', ')}) WITH ORDINALITY AS ` +
+      `asked (${types.map((_, i) => `a${i}`).join(', ')}, search) CROSS JOIN LATERAL (` +
+      `SELECT ${selectList(table)} FROM ${table.schema}.${table.name} WHERE ${conditions.join(' AND ')} ` +
+      `ORDER BY ${find.orderBy} LIMIT a0) AS found`,
+    values: arrays,
   };
+}
+
+/** A list in the text form of a PostgreSQL array. */
+function arrayLiteral(values: readonly unknown[]): string {
+  return `{${values.map((value) => `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`;
 }
 
 /** Whether a row satisfies a finder's conditions: the same as its SQL. NULL equals nothing. */

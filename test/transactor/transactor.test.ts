@@ -277,9 +277,10 @@ describe('the connection', () => {
       async load(rows, command) {
         times += 1;
         if (times === 1) {
-          await database.pool.query(
-            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction' AND application_name LIKE 'pushleft test%' AND datname = current_database()`,
-          );
+          const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction' AND application_name LIKE 'pushleft test%' AND datname = current_database()`;
+          await waitFor(async () => (await database.pool.query(terminate)).rowCount === 1, {
+            what: 'a batch is broken',
+          });
         }
         return requestNodeCommand.load(rows, command);
       },

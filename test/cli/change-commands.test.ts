@@ -146,7 +146,7 @@ describe('usage and configuration', () => {
     ['a node name that cannot be one', ['fleet', 'show', 'a\nb'], 'a node or job is named by'],
     ['a moment that is none', ['fleet', 'list', '--at', 'yesterday'], '--at yesterday is not a log position'],
     ['a position past the end', ['fleet', 'list', '--at', '999999'], '--at 999999 is past the end of the log'],
-    ['an unknown command', ['fleet', 'frobnicate'], 'command fleet:frobnicate not found'],
+    ['an unknown command', ['fleet', 'lst'], 'did you mean `pushleft-controller fleet list`?'],
   ] as const)('%s: exit 2 and says so', async ([, args, message]) => {
     const run = await cli(...args);
     expect([run.code, run.stdout]).toEqual([2, '']);

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   armSecretCommand,
   failProvisioningCommand,
@@ -99,8 +99,8 @@ async function createServer(
   firewallId: number,
 ): Promise<StepResult<unknown>> {
   const { settings, randomBytes } = run.ports;
-  const secret = randomBytes(SECRET_BYTES).toString('hex');
-  const rendered = userDataOf(node.node_id, settings, secret);
+  const secret = randomBytes(SECRET_BYTES);
+  const rendered = userDataOf(node.node_id, settings, secret.toString('hex'));
   if (!rendered.ok) return stop('user_data_invalid', rendered.problems.join('; '));
   const armed = await armSecret(run, node, secret);
   if (!armed.ok) return armed;
@@ -142,13 +142,13 @@ async function giveUpOrResume(
   return failed.ok ? stopForProvider([refusal], retryRemedy(name)) : failed;
 }
 
-/** Only the digest is ever written down; the secret itself goes into the user-data and nowhere else. */
-function armSecret(run: Run, { node_id }: NodeState, secret: string) {
+/** Only the digest (of the bytes, not of their hex) is ever written down; the secret itself goes into the user-data and nowhere else. */
+function armSecret(run: Run, { node_id }: NodeState, secret: Buffer) {
   const { secretTtlMs } = run.ports.settings;
   return run.append(
     'secret',
     armSecretCommand,
-    { node_id, secret_sha256: createHash('sha256').update(secret).digest('hex'), ttl_ms: secretTtlMs },
+    { node_id, secret_sha256: hash('sha256', secret), ttl_ms: secretTtlMs },
     `an enrolment secret is armed for ${secretTtlMs / 1_000} s`,
   );
 }

@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest';
+import { enrolled, make, NODE, provisioned, SECOND_SECRET, SECRET, START, sample } from '../support/events.ts';
+import { fold } from './fold.ts';
+
+const requested = sample.node_provisioning_requested;
+const fresh = {
+  ...requested.data,
+  status: 'provisioning',
+  schedulable: false,
+  provision_state: 'pending',
+  failure_reason: null,
+  armed_secrets: [],
+  server_id: null,
+  location: null,
+  public_ipv4: null,
+  public_ipv6: null,
+  private_ipv4: null,
+  cpu_millis: null,
+  memory_mb: null,
+  disk_gb: null,
+  architecture: null,
+  host_cpu_count: null,
+  host_memory_mb: null,
+  host_kernel: null,
+  host_docker_version: null,
+  host_bridge_netfilter: null,
+  agent_version: null,
+  host_facts_at: null,
+  requested_at: START,
+  enrolled_at: null,
+  admitted_at: null,
+};
+const first = { sha256: SECRET, expires_at: sample.node_enrollment_secret_armed.data.expires_at };
+const awaiting = {
+  ...fresh,
+  provision_state: 'awaiting_enrollment',
+  armed_secrets: [first],
+  server_id: 4711,
+  location: 'fsn1',
+  public_ipv4: '203.0.113.7',
+  public_ipv6: '2001:db8:7::/64',
+  cpu_millis: 3_500,
+  memory_mb: 7_168,
+  disk_gb: 70,
+  architecture: 'x86',
+};
+const active = {
+  ...awaiting,
+  armed_secrets: [],
+  status: 'active',
+  provision_state: 'enrolled',
+  enrolled_at: START + 7_000,
+};
+
+describe('fleet_nodes', () => {
+  test('requested: pending, everything else unknown', () => expect(fold('fleet_nodes', requested)).toEqual([fresh]));
+
+  test('capacity recorded: capacity', () =>
+    expect(fold('fleet_nodes', requested, sample.node_capacity_recorded)).toEqual([
+      { ...fresh, cpu_millis: 3_500, memory_mb: 7_168, disk_gb: 70, architecture: 'x86' },
+    ]));
+
+  test('secrets armed: all of them, the oldest first', () =>
+    expect(
+      fold(
+        'fleet_nodes',
+        requested,
+        sample.node_enrollment_secret_armed,
+        make('node_enrollment_secret_armed', { secret_sha256: SECOND_SECRET }),
+      ),
+    ).toEqual([{ ...fresh, armed_secrets: [first, { ...first, sha256: SECOND_SECRET }] }]));
+
+  test.each([sample.node_server_requested, sample.node_server_adopted])('$type: has that server', (event) =>
+    expect(fold('fleet_nodes', requested, event)).toEqual([
+      { ...fresh, provision_state: 'server_requested', server_id: event.data.server_id },
+    ]),
+  );
+
+  test('server runs: awaits enrolment, with what the provider says', () =>
+    expect(fold('fleet_nodes', ...provisioned)).toEqual([awaiting]));
+
+  test('server runs as another type than was asked for: what the provider says', () =>
+    expect(fold('fleet_nodes', ...provisioned, make('node_server_running', { server_type: 'cx43' }))).toEqual([
+      { ...awaiting, server_type: 'cx43' },
+    ]));
+
+  test('a secret is redeemed: all are disarmed', () =>
+    expect(fold('fleet_nodes', ...provisioned, sample.certificate_authorized)).toEqual([
+      { ...awaiting, armed_secrets: [] },
+    ]));
+
+  test('enrolled: active, not schedulable', () => expect(fold('fleet_nodes', ...enrolled)).toEqual([active]));
+
+  test('server runs, known only after it enrolled: stays enrolled', () =>
+    expect(fold('fleet_nodes', ...enrolled, sample.node_server_running)).toEqual([active]));
+
+  test('admitted: schedulable', () =>
+    expect(fold('fleet_nodes', ...enrolled, sample.node_admitted)).toEqual([
+      { ...active, schedulable: true, admitted_at: START + 8_000 },
+    ]));
+
+  test('host facts: with when', () =>
+    expect(fold('fleet_nodes', ...enrolled, sample.node_host_facts_changed)).toEqual([
+      {
+        ...active,
+        host_cpu_count: 4,
+        host_memory_mb: 7_750,
+        host_kernel: '6.12.48+deb13-amd64',
+        host_docker_version: '28.5.1',
+        host_bridge_netfilter: true,
+        agent_version: '0.1.0',
+        host_facts_at: START + 8_000,
+      },
+    ]));
+
+  test('failed: why, and no secret is armed any more', () =>
+    expect(fold('fleet_nodes', ...provisioned, sample.node_provisioning_failed)).toEqual([
+      { ...awaiting, provision_state: 'failed', failure_reason: 'enrollment_secret_expired', armed_secrets: [] },
+    ]));
+
+  test.each([sample.node_server_requested, sample.node_server_adopted, sample.node_server_running])(
+    'failed, then $type: stays failed',
+    (event) =>
+      expect(fold('fleet_nodes', ...provisioned, sample.node_provisioning_failed, event)).toMatchObject([
+        { provision_state: 'failed', server_id: event.data.server_id },
+      ]),
+  );
+
+  test('retried: pending again, its server is still known', () =>
+    expect(
+      fold('fleet_nodes', ...provisioned, sample.node_provisioning_failed, sample.node_provisioning_retried),
+    ).toEqual([{ ...awaiting, provision_state: 'pending', armed_secrets: [] }]));
+
+  test('server deleted: neither server nor addresses', () =>
+    expect(fold('fleet_nodes', ...provisioned, sample.node_server_deleted)).toEqual([
+      { ...awaiting, server_id: null, public_ipv4: null, public_ipv6: null, private_ipv4: null },
+    ]));
+
+  test("another node's events: leave it alone", () => {
+    const other = make('node_provisioning_requested', { node_id: 'b', name: 'b' });
+    expect(fold('fleet_nodes', requested, other, make('node_admitted', { node_id: 'b' }))[0]).toEqual(fresh);
+    expect(fresh.node_id).toBe(NODE);
+  });
+});

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { FoldError } from '../../projections/projection.ts';
+import { projectionOf, type TableName } from '../../projections/registry.ts';
+import { EVENT_TYPES, type EventType } from '../../src/domain/event/catalogue.ts';
+import { sample } from '../support/events.ts';
+import { fold, recorded } from './fold.ts';
+
+/** The one event that a row of each table begins with; the others begin one, or end one that need not be there. */
+const CREATES: Partial<Record<TableName, EventType>> = {
+  fleet_nodes: 'node_provisioning_requested',
+  fleet_node_certificates: 'certificate_authorized',
+  jobs: 'job_queued',
+};
+
+const tables = Object.entries(CREATES) as [TableName, EventType][];
+const changes = tables.flatMap(([table, creation]) =>
+  projectionOf(table)
+    .handles.filter((type) => type !== creation)
+    .map((type) => ({ table, type })),
+);
+
+describe('a log that cannot be true', () => {
+  test.each(tables)('%s, %s twice: FoldError', (table, type) => {
+    const folding = () => fold(table, sample[type], sample[type]);
+    expect(folding).toThrow(FoldError);
+    expect(folding).toThrow(`${table} at position 2 (${type})`);
+  });
+
+  test.each(changes)('$table, $type of a row that never was: FoldError', ({ table, type }) => {
+    const folding = () => fold(table, sample[type]);
+    expect(folding).toThrow(FoldError);
+    expect(folding).toThrow(`${table} at position 1 (${type})`);
+  });
+
+  test('its cause: which row', () => {
+    const [event] = recorded([sample.node_admitted]);
+    const folding = () => event && projectionOf('fleet_nodes').fold(undefined, event);
+    expect(folding).toThrow(
+      expect.objectContaining({
+        cause: expect.objectContaining({ message: `no row for one of ${sample.node_admitted.data.node_id}` }),
+      }),
+    );
+  });
+
+  test('an event that does not touch the table: no keys, and FoldError when folded all the same', () => {
+    const [event] = recorded([sample.job_queued]);
+    if (event === undefined) throw new Error('nothing recorded');
+    expect(projectionOf('fleet_nodes').keys(event)).toEqual([]);
+    expect(() => projectionOf('fleet_nodes').fold(undefined, event)).toThrow('fleet_nodes does not fold job_queued');
+  });
+});
+
+test('every event type touches a table besides fleet_events', () => {
+  const touched = ['fleet_nodes', 'fleet_node_certificates', 'jobs', 'pool_firewalls'] as const;
+  expect(EVENT_TYPES.filter((type) => !touched.some((table) => projectionOf(table).handles.includes(type)))).toEqual(
+    [],
+  );
+});

@@ -7,13 +7,20 @@ export interface SessionLimits {
   readonly idleInTransactionMs: number;
   readonly statementMs: number;
   readonly lockMs: number;
+  /** Every statement is planned once for whatever values: for sessions whose statements are all named and read by key. */
+  readonly plansOnce?: true;
 }
 
 /**
  * For sessions that may hold the log's lock: a SIGSTOPped program loses it within 3 s. Waiting for the lock may take longer than that,
  * so that whoever waits outlives whoever is stopped.
  */
-export const WRITER_LIMITS: SessionLimits = { idleInTransactionMs: 3_000, statementMs: 15_000, lockMs: 10_000 };
+export const WRITER_LIMITS: SessionLimits = {
+  idleInTransactionMs: 3_000,
+  statementMs: 15_000,
+  lockMs: 10_000,
+  plansOnce: true,
+};
 
 /** For sessions that only read. */
 export const READER_LIMITS: SessionLimits = { idleInTransactionMs: 60_000, statementMs: 60_000, lockMs: 10_000 };
@@ -35,6 +42,10 @@ export function clientConfig({ url, program, limits }: ConnectionOptions): pg.Cl
     `-c lock_timeout=${limits.lockMs}`,
     `-c tcp_user_timeout=${limits.idleInTransactionMs}`,
     `-c client_connection_check_interval=1000`,
+    // Statements are prepared once, perhaps when a table was empty, and a plan that reads a small table from end to end would be kept
+    // while it grows: 95 ms instead of 2 for an append of 256 at 6,000 events (measured). All our reads have an index.
+    `-c enable_seqscan=off`,
+    ...(limits.plansOnce === true ? ['-c plan_cache_mode=force_generic_plan'] : []),
   ];
   return {
     connectionString: url,

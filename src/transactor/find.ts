@@ -68,14 +68,16 @@ export function findStatement(
     types.push(sqlType(shape.type));
     return `${column} = ${parameter}`;
   });
+  const source = `SELECT ${selectList(table)} FROM ${table.schema}.${table.name} WHERE ${conditions.join(' AND ')}`;
+  // OFFSET 0 keeps the planner from walking the primary key in its order until it meets a row that satisfies the conditions.
+  const candidates = find.orderBy === table.key ? `SELECT * FROM (${source} OFFSET 0) AS candidates` : source;
   const parameters = types.map((type, i) => `$${i + 1}::${type}[]`);
   return {
     name: `find_${find.name}`,
     text:
       `SELECT search, found.* FROM unnest(${parameters.join(', ')}) WITH ORDINALITY AS ` +
       `asked (${types.map((_, i) => `a${i}`).join(', ')}, search) CROSS JOIN LATERAL (` +
-      `SELECT ${selectList(table)} FROM ${table.schema}.${table.name} WHERE ${conditions.join(' AND ')} ` +
-      `ORDER BY ${find.orderBy} LIMIT a0) AS found`,
+      `${candidates} ORDER BY ${find.orderBy} LIMIT a0) AS found`,
     values: arrays,
   };
 }

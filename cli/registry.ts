@@ -13,6 +13,7 @@ const loaders: Readonly<Record<string, () => Promise<unknown>>> = {
   'fleet:doctor': () => import('./commands/fleet/doctor.ts'),
   'fleet:events': () => import('./commands/fleet/events.ts'),
   'fleet:list': () => import('./commands/fleet/list.ts'),
+  'fleet:provision': () => import('./commands/fleet/provision.ts'),
   'fleet:show': () => import('./commands/fleet/show.ts'),
   'fleet:why': () => import('./commands/fleet/why.ts'),
   gateway: () => import('./commands/gateway.ts'),
@@ -25,6 +26,7 @@ const loaders: Readonly<Record<string, () => Promise<unknown>>> = {
   'projections:status': () => import('./commands/projections/status.ts'),
   'projections:verify': () => import('./commands/projections/verify.ts'),
   scheduler: () => import('./commands/scheduler.ts'),
+  up: () => import('./commands/up.ts'),
 };
 
 /**

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { writePrivateFile } from './private-files.ts';
 
-/** Who an environment is for. `operator` is what CLI commands take when a variable is not set. */
-export type Audience = 'operator' | 'gateway' | 'scheduler' | 'hetzner-stub';
+/** Who an environment is for. `operator` is what CLI commands take when a variable is not set, `owner` what migrations and rebuilds take. */
+export type Audience = 'operator' | 'owner' | 'gateway' | 'scheduler' | 'hetzner-stub';
 
 /**
  * Writes STATE_DIR/env/<audience>.env (0600): the variables of one program, secrets included, which therefore never stand

@@ -28,8 +28,20 @@ const HANDED_ON = [
   'PUSHLEFT_AGENT_STOP_GRACE_SECONDS',
   'PUSHLEFT_AGENT_RENEW_CHECK_SECONDS',
 ] as const;
-/** What any program needs of its surroundings; tokens and passwords of the control plane are not among it. */
-const SURROUNDINGS = ['PATH', 'HOME', 'LANG', 'TZ', 'TMPDIR', 'NODE_COMPILE_CACHE'] as const;
+/**
+ * What any program needs of its surroundings; tokens and passwords of the control plane are not among it. The two addresses override
+ * those of the user-data: a local fleet may have had to move to other ports since.
+ */
+const SURROUNDINGS = [
+  'PATH',
+  'HOME',
+  'LANG',
+  'TZ',
+  'TMPDIR',
+  'NODE_COMPILE_CACHE',
+  'PUSHLEFT_GATEWAY_URL',
+  'PUSHLEFT_ENROLL_URL',
+] as const;
 /** The stub kills what is left 5 s after SIGTERM: by then a job has to be handed back. */
 const STOP_GRACE_SECONDS = '3';
 const RESTART_FIRST_MS = 1_000;

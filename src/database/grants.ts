@@ -8,7 +8,7 @@ const OPERATOR: readonly AppendingRole[] = ['pushleft_operator'];
 const GATEWAY: readonly AppendingRole[] = ['pushleft_gateway'];
 
 /** Who may append which event. Total over the catalogue: a new type does not compile until someone is named. */
-const appenders: Readonly<Record<EventType, readonly AppendingRole[]>> = {
+export const appenders: Readonly<Record<EventType, readonly AppendingRole[]>> = {
   node_provisioning_requested: OPERATOR,
   node_capacity_recorded: OPERATOR,
   node_enrollment_secret_armed: OPERATOR,

@@ -1,32 +1,70 @@
 import * as v from 'valibot';
 
+// The descriptions are what docs/events.md says of each field.
+
 /** Ids of nodes and jobs: RFC 9562 UUIDs in lower case. */
-export const uuid = v.pipe(v.string(), v.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/));
+export const uuid = v.pipe(
+  v.string(),
+  v.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/),
+  v.description('UUID'),
+);
 /** SHA-256 digests and certificate fingerprints: 64 lower-case hex digits. */
-export const sha256Hex = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
+export const sha256Hex = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/), v.description('SHA-256 in hex'));
 /** Points in time: whole milliseconds since the UNIX epoch. */
-export const instantMs = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+export const instantMs = v.pipe(
+  v.number(),
+  v.safeInteger(),
+  v.minValue(0),
+  v.description('point in time, ms since the UNIX epoch'),
+);
 /** Counts and sizes. */
-export const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+export const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.description('whole number'));
 /** Provider ids of servers and firewalls. */
-export const providerId = v.pipe(v.number(), v.safeInteger(), v.minValue(1));
+export const providerId = v.pipe(
+  v.number(),
+  v.safeInteger(),
+  v.minValue(1),
+  v.description('id that the provider gave'),
+);
 /** Names that end up as host names: RFC 1123 labels in lower case, at most 63. */
-export const hostLabel = v.pipe(v.string(), v.regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/));
+export const hostLabel = v.pipe(
+  v.string(),
+  v.regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/),
+  v.description('host label (RFC 1123)'),
+);
 /** Provider slugs: location, server type, image, placement group. */
-export const slug = v.pipe(v.string(), v.regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/));
+export const slug = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/),
+  v.description('name at the provider'),
+);
 /** Version and kernel tokens from hosts: one bounded word of a fixed alphabet, so that no free text gets into an event. */
-export const versionToken = v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9.+~_:-]{0,63}$/));
+export const versionToken = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z0-9][A-Za-z0-9.+~_:-]{0,63}$/),
+  v.description('version, one word'),
+);
 /** Kinds of jobs. */
-export const jobKind = v.pipe(v.string(), v.regex(/^[a-z][a-z_]{1,40}$/));
+export const jobKind = v.pipe(v.string(), v.regex(/^[a-z][a-z_]{1,40}$/), v.description('kind of job'));
 /** Serial numbers of certificates in hex. */
-export const serialHex = v.pipe(v.string(), v.regex(/^[0-9a-f]{16,40}$/));
+export const serialHex = v.pipe(
+  v.string(),
+  v.regex(/^[0-9a-f]{16,40}$/),
+  v.description('serial number of a certificate in hex'),
+);
 /** Base64 of a DER-encoded SubjectPublicKeyInfo (91 bytes for P-256). */
-export const spkiBase64 = v.pipe(v.string(), v.base64(), v.maxLength(256));
+export const spkiBase64 = v.pipe(
+  v.string(),
+  v.base64(),
+  v.maxLength(256),
+  v.description('public key: base64 of its DER SubjectPublicKeyInfo'),
+);
 /** A certificate in PEM. */
 export const certificatePem = v.pipe(
   v.string(),
   v.maxLength(4096),
   v.regex(/^-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+-----END CERTIFICATE-----\n$/),
+  v.description('certificate in PEM'),
 );
 /** The pools of nodes. */
 export const pool = v.picklist(['build', 'application', 'database']);

@@ -18,6 +18,9 @@ export const provisioningFailure = v.picklist(['enrollment_secret_expired', 'ser
 /** One of the reasons. */
 export type ProvisioningFailure = v.InferOutput<typeof provisioningFailure>;
 
+const ipv4 = v.pipe(v.string(), v.ipv4(), v.description('IPv4 address'));
+const ipv6 = v.pipe(v.string(), v.regex(/^[0-9a-f:]+(?:\/\d{1,3})?$/), v.description('IPv6 address or network'));
+
 /** Events of stream `node-<id>` that tell a node's life. Times are ms, capacity is what jobs may use (reserve taken off). */
 export const nodeEvents = {
   node_provisioning_requested: event(
@@ -53,9 +56,9 @@ export const nodeEvents = {
       server_type: slug,
       location: slug,
       image: v.nullable(slug),
-      public_ipv4: v.nullable(v.pipe(v.string(), v.ipv4())),
-      public_ipv6: v.nullable(v.pipe(v.string(), v.regex(/^[0-9a-f:]+(?:\/\d{1,3})?$/))),
-      private_ipv4: v.nullable(v.pipe(v.string(), v.ipv4())),
+      public_ipv4: v.nullable(ipv4),
+      public_ipv6: v.nullable(ipv6),
+      private_ipv4: v.nullable(ipv4),
     }),
   ),
   node_enrolled: event(v.strictObject({ node_id: uuid, certificate_id: serialHex })),

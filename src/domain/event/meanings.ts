@@ -1,0 +1,29 @@
+import type { EventType } from './catalogue.ts';
+
+/** What each event says has happened: one line for operators, in docs/events.md. Total over the catalogue. */
+export const meanings: Readonly<Record<EventType, string>> = {
+  node_provisioning_requested: 'An operator asked for a node; nothing exists at the provider yet.',
+  node_capacity_recorded: 'What jobs may use of the node: what its server type has, less the reserve of the host.',
+  node_enrollment_secret_armed:
+    'A server may be created with this enrolment secret, which can be redeemed once until it ends.',
+  node_server_requested: 'The provider accepted to create a server for the node.',
+  node_server_adopted: 'A server that carries the label of the node was found at the provider and is used for it.',
+  node_server_running: 'The server of the node runs, and this is what the provider says of it.',
+  node_enrolled: 'The node has its first certificate and is active.',
+  node_provisioning_failed: 'Every enrolment secret of the node ended without being redeemed.',
+  node_provisioning_retried: 'An operator started the provisioning of a failed node again.',
+  node_server_deleted: 'The provider no longer has the server of the node.',
+  node_admitted: "The node may be given its pool's jobs.",
+  node_host_facts_changed: 'The agent reported facts of its host that differ from those known before.',
+  certificate_authorized: 'A certificate may be signed over exactly these fields; the enrolment secret is used up.',
+  certificate_issued: 'The certificate was signed, and recorded before it was handed out.',
+  certificate_first_used: 'An agent used the certificate; its enrolment cannot be repeated any more.',
+  certificates_revoked: 'The certificates of the node are refused from now on.',
+  pool_firewall_converged: 'The firewall of the pool at the provider has exactly these rules.',
+  job_queued: 'A job waits for one node or for any node of a pool.',
+  job_leased: 'A node has the job until the lease ends; re-issued when the answer to the same request was lost.',
+  job_lease_expired: 'The node was not heard in time; its token is worthless and the job waits again.',
+  job_returned: 'The agent handed the job back undone; the attempt does not count.',
+  job_completed: 'The job succeeded; its result lies outside the log.',
+  job_failed: 'The job failed: as its agent reported, or because its attempts are used up.',
+};

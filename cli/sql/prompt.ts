@@ -6,14 +6,29 @@ import { splitSql } from './statements.ts';
 const FRESH = 'fleet=> ';
 const CONTINUED = 'fleet-> ';
 
+/** Where the prompt reads and writes; `terminal: false` leaves line editing out. */
+export interface PromptStreams {
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+  readonly terminal?: boolean;
+}
+
 /**
  * An SQL prompt on the terminal, with history. A statement ends with a semicolon and may take several lines. Ctrl-C drops the lines
  * typed so far, or cancels the statement that runs; Ctrl-D ends. An error of SQL is shown and the prompt goes on.
  */
-export async function sqlPrompt(session: SqlSession, print: (line: string) => void): Promise<void> {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: FRESH, historySize: 500 });
+export async function sqlPrompt(
+  session: SqlSession,
+  { input, output, terminal: isTerminal = true }: PromptStreams,
+): Promise<void> {
+  const terminal = createInterface({ input, output, terminal: isTerminal, prompt: FRESH, historySize: 500 });
+  const print = (line: string) => output.write(`${line}\n`);
   let pending = '';
   let running = false;
+  let closed = false;
+  terminal.once('close', () => {
+    closed = true;
+  });
   terminal.on('SIGINT', () => {
     if (running) {
       session.cancel().catch(() => undefined);
@@ -41,13 +56,15 @@ export async function sqlPrompt(session: SqlSession, print: (line: string) => vo
     if (pending === '' && line.trim().startsWith('\\')) {
       const meta = metaCommand(line);
       if (meta === 'quit') break;
-      if (meta === 'help') META_HELP.forEach(print);
+      if (meta === 'help') for (const help of META_HELP) print(help);
       else await run(meta.sql);
     } else {
       const { statements, rest } = splitSql(`${pending}${line}\n`);
       pending = rest.trim() === '' ? '' : rest;
       for (const statement of statements) await run(statement);
     }
+    // Ctrl-D may have come while the statement ran.
+    if (closed) break;
     terminal.setPrompt(pending === '' ? FRESH : CONTINUED);
     terminal.prompt();
   }

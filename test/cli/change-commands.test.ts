@@ -123,6 +123,47 @@ describe('job queue', () => {
   });
 });
 
+describe('job queue --wait', () => {
+  test('an agent completes the job: shows the report, exit 0; and --wait-seconds too short: exit 3', async () => {
+    const { args, node } = { args: ['job', 'queue', 'diagnose_host', '--node', 'app-one', '--wait'], node: APP };
+    const short = await cli(...args, '--wait-seconds', '1', '--json');
+    expect([short.code, JSON.parse(short.stdout).error.code]).toEqual([3, 'wait_timeout']);
+    await using fleet = fleetMaker(database.url);
+    await fleet.completeQueued(node);
+    const waiting = cli(...args);
+    await waitFor(() => fleet.completeQueued(node), { what: 'the job is queued, leased and completed' });
+    const run = await waiting;
+    expect([run.code, run.stderr]).toEqual([0, '']);
+    expect(plainLines(run)).toEqual(
+      expect.arrayContaining(['CHECK  STATUS  TIME  DETAIL', 'state_files  pass  3 ms  state_files is well']),
+    );
+  });
+});
+
+describe('verification', () => {
+  test('a row that was tampered with: exit 1 and its name; rebuilt: nothing to complain of', async () => {
+    await database.pool.query(`UPDATE fleet.fleet_nodes SET region = 'hel1' WHERE node_id = $1`, [WAITING]);
+    const found = await cli('projections', 'verify');
+    expect([found.code, plainLines(found)[0]]).toEqual([1, `fleet_nodes ${WAITING} differs in region`]);
+    const rebuilt = await cli('projections', 'rebuild');
+    expect([rebuilt.code, rebuilt.stderr]).toEqual([0, '']);
+    expect((await cli('projections', 'verify')).code).toBe(0);
+  });
+
+  test('an event that was edited: exit 1 and its position', async () => {
+    const edited = await createTestDatabase();
+    {
+      await using fleet = fleetMaker(edited.url);
+      await fleet.enrollNode(APP, 'app-one');
+    }
+    await edited.pool.query('ALTER TABLE log.events DISABLE TRIGGER ALL');
+    await edited.pool.query(`UPDATE log.events SET body = replace(body, 'fsn1', 'nbg1') WHERE position = 1`);
+    const run = await runCli(['log', 'verify'], { env: { DATABASE_URL: edited.url } });
+    await edited.drop();
+    expect([run.code, plainLines(run)[0]]).toEqual([1, 'position 1: hash mismatch']);
+  });
+});
+
 describe('fleet certificates revoke', () => {
   test('once: the certificate shows as revoked; repeated: nothing to revoke', async () => {
     const first = await cli('fleet', 'certificates', 'revoke', 'app-one');

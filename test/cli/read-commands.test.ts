@@ -20,12 +20,12 @@ beforeAll(async () => {
   database = await createTestDatabase();
   env = { DATABASE_URL: database.url };
   await using fleet = fleetMaker(database.url);
-  const fingerprint = await fleet.enrollNode(APP, 'app-one');
+  await fleet.enrollNode(APP, 'app-one');
   await fleet.enrollNode(BUILD, 'build-one', 'build');
   await fleet.requestNode(WAITING, 'app-two');
   const [list, show] = await Promise.all([json('fleet', 'list'), json('fleet', 'show', 'app-one')]);
   earlier = { position: list.position, list, show };
-  await fleet.runJob(JOB, APP, fingerprint);
+  await fleet.runJob(JOB, APP);
 });
 
 afterAll(() => database.drop());

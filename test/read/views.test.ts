@@ -27,8 +27,8 @@ beforeAll(async () => {
   db = readDatabase(pool);
   await using fleet = fleetMaker(database.url);
   for (const [id, name] of NODES) {
-    const fingerprint = await fleet.enrollNode(id, name);
-    if (name === 'zeta') await fleet.runJob(JOB, id, fingerprint);
+    await fleet.enrollNode(id, name);
+    if (name === 'zeta') await fleet.runJob(JOB, id);
   }
 });
 

@@ -7,6 +7,7 @@ export default class DbMigrate extends OperatorCommand {
   static override description =
     'Repeating it does nothing. The database user has to be the owner of the database, and may create roles.';
   static override examples = ['DATABASE_URL=postgres://owner@db/fleet <%= config.bin %> db migrate'];
+  protected override readonly audience = 'owner';
 
   async run() {
     const { flags } = await this.parse(DbMigrate);

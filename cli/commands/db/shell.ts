@@ -33,7 +33,7 @@ export default class DbShell extends OperatorCommand {
         '%s',
         `${flags.write ? 'Writing is allowed.' : 'Read-only; --write allows changes.'} \\? helps, \\q ends.`,
       );
-      return sqlPrompt(session, (line) => this.log('%s', line));
+      return sqlPrompt(session, { input: process.stdin, output: process.stdout });
     }
     const script = flags.command ?? (await readBounded('-', SCRIPT_MAX_BYTES, 'standard input'));
     const { statements, rest } = splitSql(script);

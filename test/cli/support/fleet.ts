@@ -1,4 +1,4 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
 import {
   authorizeEnrollmentCommand,
   recordFirstUseCommand,
@@ -20,11 +20,13 @@ import { Transactor } from '../../../src/transactor/transactor.ts';
 /** Makes a fleet's events through the real commands, the way gateway, scheduler and operator do. */
 export interface FleetMaker extends AsyncDisposable {
   requestNode(nodeId: string, name: string, pool?: Pool): Promise<void>;
-  /** Requests the node, records its capacity and enrols it. Answers its certificate's fingerprint. */
-  enrollNode(nodeId: string, name: string, pool?: Pool): Promise<string>;
+  /** Requests the node, records its capacity and enrols it. */
+  enrollNode(nodeId: string, name: string, pool?: Pool): Promise<void>;
   /** Queues a diagnose_host job for the node, leases it and completes it with {@link REPORT}. */
-  runJob(jobId: string, nodeId: string, fingerprint: string): Promise<void>;
-  give<C, S>(definition: CommandDefinition<C, S>, command: C): Promise<CommandOutcome>;
+  runJob(jobId: string, nodeId: string): Promise<void>;
+  /** Leases the node's next job and completes it with {@link REPORT}; false when none is queued. */
+  completeQueued(nodeId: string): Promise<boolean>;
+  give<C, S>(definition: CommandDefinition<C, S>, command: C): Promise<Extract<CommandOutcome, { ok: true }>>;
 }
 
 /** What the host of {@link FleetMaker.runJob} found. */
@@ -69,6 +71,24 @@ export function fleetMaker(url: string): FleetMaker {
       placement_group: null,
     });
   };
+  const completeQueued: FleetMaker['completeQueued'] = async (nodeId) => {
+    const fingerprint = fingerprintOf(nodeId);
+    const token = hash('sha256', randomUUID());
+    const lease = { request_id: randomUUID(), kinds: ['diagnose_host'], token_sha256: token, lease_ms: 60_000 };
+    const leased = await give(leaseJobCommand, { fingerprint, ...lease });
+    const jobId = leased.reply['job_id'];
+    if (typeof jobId !== 'string') return false;
+    const result = JSON.stringify(REPORT);
+    await give(completeJobCommand, {
+      fingerprint,
+      job_id: jobId,
+      token_sha256: token,
+      outcome: 'succeeded',
+      result,
+      result_sha256: hash('sha256', result),
+    });
+    return true;
+  };
   return {
     give,
     requestNode,
@@ -78,35 +98,27 @@ export function fleetMaker(url: string): FleetMaker {
       const fingerprint = await enroll(give, nodeId);
       await give(recordFirstUseCommand, { fingerprint });
       await give(recordHostFactsCommand, { fingerprint, facts: FACTS });
-      return fingerprint;
     },
-    async runJob(jobId, nodeId, fingerprint) {
+    async runJob(jobId, nodeId) {
       const job = newJob({ jobId, kind: 'diagnose_host', nodeId, pool: null, payload: {} });
       if (!job.ok) throw new Error(job.problem);
       await give(queueJobCommand, job.value);
-      const token = hash('sha256', jobId);
-      const lease = { request_id: jobId, kinds: ['diagnose_host'], token_sha256: token, lease_ms: 60_000 };
-      await give(leaseJobCommand, { fingerprint, ...lease });
-      const result = JSON.stringify(REPORT);
-      const digest = hash('sha256', result);
-      await give(completeJobCommand, {
-        fingerprint,
-        job_id: jobId,
-        token_sha256: token,
-        outcome: 'succeeded',
-        result,
-        result_sha256: digest,
-      });
+      await completeQueued(nodeId);
     },
+    completeQueued,
     [Symbol.asyncDispose]: () => transactor.close(),
   };
+}
+
+function fingerprintOf(nodeId: string): string {
+  return hash('sha256', `fingerprint of ${nodeId}`);
 }
 
 async function enroll(give: FleetMaker['give'], nodeId: string): Promise<string> {
   const secret = hash('sha256', `secret of ${nodeId}`);
   const certificateId = randomBytes(8).toString('hex');
   const tbs = hash('sha256', certificateId);
-  const fingerprint = hash('sha256', `fingerprint of ${nodeId}`);
+  const fingerprint = fingerprintOf(nodeId);
   await give(armSecretCommand, { node_id: nodeId, secret_sha256: secret, ttl_ms: 900_000 });
   await give(authorizeEnrollmentCommand, {
     certificate_id: certificateId,

@@ -122,10 +122,12 @@ export default class Up extends OperatorCommand {
       process.exit(new Interrupted(signal).exitCode);
     });
     this.onEnd(async () => signals.release());
-    void signals.first.then((signal) => {
+    const stop = async () => {
+      const signal = await signals.first;
       say(`${signal}: once more ends everything at once`);
       stopping.abort(new Interrupted(signal));
-    });
+    };
+    void stop();
     return stopping.signal;
   }
 }

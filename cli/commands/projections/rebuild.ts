@@ -16,6 +16,7 @@ export default class ProjectionsRebuild extends OperatorCommand {
     '<%= config.bin %> projections rebuild --dry-run',
   ];
   static override flags = { 'dry-run': dryRunFlag };
+  protected override readonly audience = 'owner';
 
   async run() {
     const { flags } = await this.parse(ProjectionsRebuild);

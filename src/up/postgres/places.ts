@@ -29,8 +29,11 @@ export interface PostgresPlaces {
 /** In a home outside its state directory: the path of that one. */
 export const BACKREFERENCE = 'state-directory';
 
-/** Root's data folders lie here: kept over a reboot, and open to be passed through by every user. */
-export const SHARED_DIR = '/var/tmp';
+/**
+ * Root's data folders lie here: kept over a reboot, open to be passed through by every user, writable for root alone. Not /var/tmp:
+ * systemd-tmpfiles removes what nobody has touched there for 30 days, file by file.
+ */
+export const SHARED_DIR = '/var/lib';
 
 /** sun_path of unix(7) holds 108 bytes, one of them the final NUL. */
 const LONGEST_SOCKET_PATH_BYTES = 107;
@@ -121,8 +124,8 @@ export function socketPath(socketDir: string): string {
 }
 
 /**
- * As ensurePrivateDirectory, owned by the service user. A folder owned by root is taken over: in a sticky folder only root
- * can have made it, on a start that was cut short.
+ * As ensurePrivateDirectory, owned by the service user. A folder owned by root is taken over: only root can have made it there, on a
+ * start that was cut short.
  */
 async function ensureServiceDirectory(path: string, user: ServiceUser | undefined): Promise<void> {
   if (user === undefined) return ensurePrivateDirectory(path);

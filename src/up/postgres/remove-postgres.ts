@@ -19,7 +19,7 @@ export async function removePostgres(stateDir: string, log: (line: string) => vo
 }
 
 /**
- * Removes the databases that root's fleets left under /var/tmp when their state directories were deleted. Only those whose
+ * Removes the databases that root's fleets left under /var/lib when their state directories were deleted. Only those whose
  * state directory's path begins with `stateDirPrefix`: a folder that is missing may also be one that is not mounted.
  */
 export async function removeAbandonedData(stateDirPrefix: string): Promise<void> {

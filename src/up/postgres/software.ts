@@ -58,7 +58,7 @@ export async function locateSoftware(): Promise<PostgresSoftware> {
 export async function reachableSoftware(
   software: PostgresSoftware,
   user: ServiceUser | undefined,
-  copiesDir = '/var/tmp',
+  copiesDir: string,
 ): Promise<PostgresSoftware> {
   if (await isUsable(software, user)) return software;
   const copy = {

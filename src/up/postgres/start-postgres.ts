@@ -4,7 +4,7 @@ import { ensurePrivateDirectory } from '../private-files.ts';
 import type { ProcessIdentity } from '../process-identity.ts';
 import { ensureCluster, SUPERUSER } from './cluster.ts';
 import { endOrphan } from './orphan.ts';
-import { preparePlaces, readRecord, setAsideForeignData, writeRecord } from './places.ts';
+import { preparePlaces, readRecord, SHARED_DIR, setAsideForeignData, writeRecord } from './places.ts';
 import { launchServer, type StopMode } from './server-process.ts';
 import { chooseServiceUser } from './service-user.ts';
 import { chooseDynamicSharedMemory } from './settings.ts';
@@ -58,7 +58,7 @@ export async function startPostgres(options: StartPostgresOptions): Promise<Post
     options.software ?? locateSoftware(),
     chooseDynamicSharedMemory(options.sharedMemoryDir),
   ]);
-  const software = await reachableSoftware(installed, user);
+  const software = await reachableSoftware(installed, user, user === undefined ? stateDir : SHARED_DIR);
   const places = await preparePlaces(stateDir, user, record);
   await writeRecord(places, record?.home === places.home ? record.process : null);
   await endOrphan(places, record, log);

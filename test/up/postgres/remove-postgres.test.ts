@@ -25,7 +25,7 @@ describe('remove', () => {
 });
 
 test.runIf(process.getuid?.() === 0)(
-  'state directory deleted: its data are found under /var/tmp and removed',
+  'state directory deleted: its data are found under /var/lib and removed',
   async () => {
     await using folder = await temporaryDirectory();
     const [deleted, kept] = [join(folder.path, 'deleted'), join(folder.path, 'kept')];

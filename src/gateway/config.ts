@@ -38,6 +38,9 @@ export type ConfigReading =
   | { readonly ok: true; readonly config: GatewayConfig }
   | { readonly ok: false; readonly variable: string; readonly message: string };
 
+/** Never used: what is checked first makes an address. */
+const UNBOUND: BindAddress = { host: '127.0.0.1', port: 0 };
+
 const path = v.pipe(v.string(), v.nonEmpty('names no file'));
 
 const wholeNumber = (fallback: number, least: number, most: number) => {
@@ -54,9 +57,11 @@ const wholeNumber = (fallback: number, least: number, most: number) => {
 const bind = (fallback: string) =>
   v.pipe(
     v.optional(v.string(), fallback),
-    v.transform(parseBind),
-    v.check((address) => address !== undefined, 'is not an IP address and a port, like 127.0.0.1:8443 or [::1]:8443'),
-    v.transform((address) => address ?? { host: '127.0.0.1', port: 0 }),
+    v.check(
+      (text) => parseBind(text) !== undefined,
+      'is not an IP address and a port, like 127.0.0.1:8443 or [::1]:8443',
+    ),
+    v.transform((text) => parseBind(text) ?? UNBOUND),
   );
 
 const environment = v.object({

@@ -90,7 +90,7 @@ export async function startGateway(
     metrics,
     log,
   };
-  const close = async () => {
+  const end = async () => {
     awaited.close();
     await wakes.close();
     await Promise.all(listeners.map((listener) => listener.close()));
@@ -99,6 +99,8 @@ export async function startGateway(
     await removeBeacon(pool, gatewayId).catch(() => undefined);
     await Promise.all([pool.end(), writers.end()]);
   };
+  let ended: Promise<void> | undefined;
+  const close = () => (ended ??= end());
   try {
     wakes.start();
     await awaited.start();

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
+import { type Server as HttpServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Server as HttpsServer, ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
-import { problem, toResponse } from './answer.ts';
+import { type Answer, problem, toResponse } from './answer.ts';
 import type { BindAddress } from './config.ts';
 
 /** A listening server: its address, and an end that lets answers under way finish. */
@@ -52,6 +53,7 @@ export async function listen(
   { variable, scheme }: { variable: string; scheme: 'http' | 'https' },
 ): Promise<Listener> {
   server.maxHeadersCount = 50;
+  server.on('clientError', answerMalformed);
   server.listen(bind.port, bind.host);
   try {
     await once(server, 'listening');
@@ -62,6 +64,19 @@ export async function listen(
   const { port, family } = server.address() as AddressInfo;
   const host = family === 'IPv6' ? `[${bind.host}]` : bind.host;
   return { url: `${scheme}://${host}:${port}`, port, close: () => close(server) };
+}
+
+const MALFORMED = toRawHttp(problem('invalid_request'));
+
+/** What is no HTTP at all is answered like any other bad request, as far as anyone still listens. */
+function answerMalformed(_: Error, socket: Duplex): void {
+  if (socket.writable) socket.end(MALFORMED);
+  else socket.destroy();
+}
+
+function toRawHttp({ status, text }: Answer): string {
+  const headers = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close`;
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headers}\r\n\r\n${text}`;
 }
 
 /** Answers under way are waited for, then what is left is cut off. */

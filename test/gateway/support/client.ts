@@ -42,6 +42,8 @@ export async function exchange(origin: string, path: string, sent: Sent & Partia
     ...(signal === undefined ? {} : { signal }),
   });
   asking.end(typeof body === 'string' || Buffer.isBuffer(body) || body === undefined ? body : JSON.stringify(body));
+  // A server that closes early may reset what it has not read; who waits below hears of it, later nobody does.
+  asking.on('error', () => undefined);
   const [response] = (await once(asking, 'response')) as [IncomingMessage];
   const text = Buffer.concat(await response.toArray()).toString();
   return {

@@ -58,8 +58,12 @@ export interface TestAgent extends Identity {
   readonly secret: string;
 }
 
-/** Starts a fleet. `await using fleet = await startFleet()` ends it. */
-export async function startFleet(env: Record<string, string> = {}, rates: EnrollRates = NO_LIMITS): Promise<TestFleet> {
+/** Starts a fleet. `await using fleet = await startFleet()` ends it. Its gateways reach the database by the URL that `via` makes. */
+export async function startFleet(
+  env: Record<string, string> = {},
+  rates: EnrollRates = NO_LIMITS,
+  via: (databaseUrl: string) => string = (databaseUrl) => databaseUrl,
+): Promise<TestFleet> {
   const folder = await temporaryDirectory();
   const database = await createTestDatabase();
   const pkiPaths = await ensureDevelopmentPki(folder.path, {
@@ -74,7 +78,7 @@ export async function startFleet(env: Record<string, string> = {}, rates: Enroll
   const log = pino({ level: 'info' }, { write: (line: string) => void logLines.push(line) });
   const gateways: Gateway[] = [];
   const start = async (extra: Record<string, string> = {}, limits: EnrollRates = NO_LIMITS) => {
-    const read = readGatewayConfig(gatewayEnvironment(database.url, pkiPaths, { ...env, ...extra }), '0.1.0');
+    const read = readGatewayConfig(gatewayEnvironment(via(database.url), pkiPaths, { ...env, ...extra }), '0.1.0');
     if (!read.ok) throw new Error(read.message);
     const gateway = await startGateway(read.config, { log, rates: limits });
     gateways.push(gateway);

@@ -11,6 +11,9 @@ import { releaseKeys } from '../hetzner/cloud-init/support.ts';
 import { jumpingClock } from '../hetzner/support.ts';
 import { Tap } from './tap.ts';
 
+/** Longer than any action of the stub runs. */
+const ACTIONS_DONE_MS = 10_000;
+
 /** When hosts enrol: as soon as they boot (perhaps before anybody recorded their server), when they are waited for, or never. */
 export type Enrols = 'at_boot' | 'when_awaited' | 'never';
 
@@ -27,6 +30,7 @@ export async function provisioningWorld(fleet: TestFleet, { enrols = 'at_boot', 
     nowMs: () => clock.now(),
     actionMs: 3_000,
     onBoot(_, userData) {
+      if (userData === '') return undefined;
       const { environment, enrollmentSecret: secret } = readUserData(userData);
       const enroll = () => fleet.enroll({ nodeId: environment['PUSHLEFT_NODE_ID'] ?? '', secret });
       if (enrols === 'at_boot') hosts.push(enroll());
@@ -129,6 +133,16 @@ export async function provisioningWorld(fleet: TestFleet, { enrols = 'at_boot', 
         }),
       });
       if (response.status !== 201) throw new Error(`planting ${name}: ${response.status} ${await response.text()}`);
+      await clock.sleep(ACTIONS_DONE_MS);
+    },
+    /** Deletes a server behind the workflow's back. */
+    async remove(name: string) {
+      const id = stub.state().servers.find((server) => server.name === name)?.id;
+      const headers = { authorization: 'Bearer stub-token' };
+      const response = await fetch(`${url}/servers/${id}`, { method: 'DELETE', headers });
+      if (response.status !== 200) throw new Error(`removing ${name}: ${response.status} ${await response.text()}`);
+      await clock.sleep(ACTIONS_DONE_MS);
+      await stub.idle();
     },
     [Symbol.asyncDispose]: close,
   };

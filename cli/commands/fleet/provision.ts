@@ -12,21 +12,14 @@ import { resolveNode } from '../../../src/read/resolve-node.ts';
 import { type FleetChoice, operatorActor } from '../../connection.ts';
 import { refusalFailure, usageFailure } from '../../failure.ts';
 import { dryRunFlag, OperatorCommand } from '../../operator-command.ts';
-import { outcomeJson, outcomeLine } from '../../output/outcome.ts';
-import {
-  failureOf,
-  nextStepLine,
-  planLine,
-  progressLine,
-  provisionedJson,
-  provisionedLine,
-} from '../../output/provision.ts';
+import { outcomeJson } from '../../output/outcome.ts';
+import { nextStepLine, progressLine, provisionedLine } from '../../output/provision.ts';
+import { provisionFailure } from '../../provision-failure.ts';
 import { untilStopped } from '../../until-stopped.ts';
 
-const MOST_AT_ONCE = 10;
-const NEW = ['pool', 'region', 'type', 'image', 'placement-group', 'name', 'count'];
+const OF_A_NEW_NODE = ['pool', 'region', 'type', 'image', 'placement-group', 'name'];
 
-/** `fleet provision`: from a request to an enrolled node, and on from wherever an earlier run ended. */
+/** `fleet provision`: from an order to an enrolled node, and on from wherever an earlier run ended. */
 export default class FleetProvision extends OperatorCommand {
   static override summary = 'Create a server for a new node and wait until its agent has enrolled.';
   static override description =
@@ -35,7 +28,6 @@ export default class FleetProvision extends OperatorCommand {
     'server that it has.';
   static override examples = [
     '<%= config.bin %> fleet provision --pool application --region fsn1 --type cx33',
-    '<%= config.bin %> fleet provision --pool build --region nbg1 --type cax21 --count 3',
     '<%= config.bin %> fleet provision --pool build --region nbg1 --type cax21 --dry-run',
     '<%= config.bin %> fleet provision --resume app-fsn1-7k2m',
   ];
@@ -46,31 +38,26 @@ export default class FleetProvision extends OperatorCommand {
     image: Flags.string({ summary: 'The image [default: ubuntu-24.04].', helpValue: 'IMAGE' }),
     'placement-group': Flags.string({ summary: 'A placement group of the project.', helpValue: 'NAME' }),
     name: Flags.string({ summary: 'A name of your own, for the node and its server.', helpValue: 'NAME' }),
-    count: Flags.integer({ summary: 'So many nodes at once.', default: 1, min: 1, max: MOST_AT_ONCE }),
-    resume: Flags.string({ summary: 'Go on with a node.', helpValue: 'NODE', exclusive: ['retry', ...NEW] }),
-    retry: Flags.string({ summary: 'Begin again with a failed node.', helpValue: 'NODE', exclusive: NEW }),
+    resume: Flags.string({ summary: 'Go on with a node.', helpValue: 'NODE', exclusive: ['retry', ...OF_A_NEW_NODE] }),
+    retry: Flags.string({ summary: 'Begin again with a failed node.', helpValue: 'NODE', exclusive: OF_A_NEW_NODE }),
     wait: Flags.boolean({ summary: 'Wait until the agent has enrolled.', default: true, allowNo: true }),
     'dry-run': dryRunFlag,
   };
 
   async run() {
     const { flags } = await this.parse(FleetProvision);
-    const ports = await this.ports(flags);
     const reference = flags.resume ?? flags.retry;
     if (reference !== undefined) {
       const node = await this.node(reference, flags);
       if (flags['dry-run']) return this.sayNextStep(node, flags.retry !== undefined);
-      const work = flags.retry === undefined ? resumeNode : retryNode;
-      return this.report(await this.watched(1, flags.wait, (options) => [work(ports, node.node_id, options)]));
+      const ports = await this.ports(flags);
+      const goOn = flags.retry === undefined ? resumeNode : retryNode;
+      return this.watched((options) => goOn(ports, node.node_id, { ...options, wait: flags.wait }));
     }
-    const request = newNode(flags);
-    if (flags['dry-run']) return this.sayPlan(ports, request, flags);
-    const { count } = flags;
-    return this.report(
-      await this.watched(count, flags.wait, (options) =>
-        Array.from({ length: count }, () => provisionNode(ports, request, options)),
-      ),
-    );
+    const order = newNode(flags);
+    const ports = await this.ports(flags);
+    if (flags['dry-run']) return this.sayOrder(ports, order, flags);
+    return this.watched((options) => provisionNode(ports, order, { ...options, wait: flags.wait }));
   }
 
   private async ports(flags: FleetChoice): Promise<ProvisioningPorts> {
@@ -92,90 +79,69 @@ export default class FleetProvision extends OperatorCommand {
     return node.value;
   }
 
-  /** Runs the work with progress on the terminal, until it is done or stopped. */
-  private async watched(
-    count: number,
-    wait: boolean,
-    work: (options: ProvisionOptions) => Promise<ProvisionOutcome>[],
-  ): Promise<readonly ProvisionOutcome[]> {
-    const onProgress: ProvisionOptions['onProgress'] = (progress) => this.log('%s', progressLine(progress, count > 1));
-    let outcomes: readonly PromiseSettledResult<ProvisionOutcome>[] = [];
+  /** Does the work, with its progress in lines, until it is done or stopped. */
+  private async watched(work: (options: ProvisionOptions) => Promise<ProvisionOutcome>) {
+    let outcome: ProvisionOutcome | undefined;
     await untilStopped(async (signal) => {
-      outcomes = await Promise.allSettled(work({ signal, wait, onProgress }));
+      outcome = await work({ signal, onProgress: (progress) => this.log('%s', progressLine(progress)) });
     });
-    // Every run has ended by now, so that a fault of one takes nothing away from under the others.
-    return outcomes.map((settled) => {
-      if (settled.status === 'rejected') throw settled.reason;
-      return settled.value;
-    });
+    if (outcome?.ok !== true) throw provisionFailure(outcome?.refusals ?? [], outcome);
+    const { nodeId, name, state, events } = outcome;
+    this.log('%s', provisionedLine(outcome));
+    return { node_id: nodeId, name, provision_state: state, ...outcomeJson({ dryRun: false, events, reply: {} }) };
   }
 
-  private report(outcomes: readonly ProvisionOutcome[]) {
-    const [only, ...others] = outcomes;
-    if (only?.ok === false && others.length === 0) throw failureOf(only);
-    for (const outcome of outcomes) {
-      this.log('%s', provisionedLine(outcome));
-      if (!outcome.ok) process.exitCode = failureOf(outcome).exitCode;
-    }
-    return { nodes: outcomes.map(provisionedJson) };
-  }
-
-  private async sayPlan(ports: ProvisioningPorts, request: ProvisionRequest, flags: FleetChoice) {
-    const plan = await checkRequest(ports, request);
-    if (!plan.ok) throw failureOf({ ok: false, nodeId: null, refusals: plan.refusals, events: [] });
-    const { nodeId, name, placement } = plan.value;
-    const command = {
-      node_id: nodeId,
-      name,
-      pool: request.pool,
-      provider: 'hetzner',
-      region: request.region,
-      server_type: request.serverType,
-      image: request.image,
-      placement_group: request.placementGroup,
-    } as const;
-    const done = await this.decide(requestNodeCommand, command, { ...flags, 'dry-run': true });
-    this.log('%s', outcomeLine(done, planLine(name, placement), `${name} exists`));
-    return { name, ...outcomeJson(done) };
+  /** Checks an order at the provider and against the fleet. */
+  private async sayOrder(ports: ProvisioningPorts, order: ProvisionRequest, flags: FleetChoice) {
+    const plan = await checkRequest(ports, order);
+    if (!plan.ok) throw provisionFailure(plan.refusals);
+    const { nodeId, name } = plan.value;
+    const { pool, region, serverType, image, placementGroup } = order;
+    const forecast = await this.decide(
+      requestNodeCommand,
+      {
+        node_id: nodeId,
+        name,
+        pool,
+        provider: 'hetzner',
+        region,
+        server_type: serverType,
+        image,
+        placement_group: placementGroup,
+      },
+      { ...flags, 'dry-run': true },
+    );
+    this.log('%s', `would order ${name}: ${serverType} in ${region} with ${image}`);
+    return { node_id: null, name, provision_state: null, ...outcomeJson(forecast) };
   }
 
   private sayNextStep(node: NodeState, retry: boolean) {
+    const { node_id, name, provision_state } = node;
     const step = nextStep(node);
     if (retry && step !== 'failed') {
-      const { node_id, provision_state } = node;
       throw refusalFailure({ code: 'node_not_failed', details: { node_id, provision_state } });
     }
     this.log('%s', nextStepLine(node, step, retry));
-    return {
-      node_id: node.node_id,
-      name: node.name,
-      dry_run: true,
-      provision_state: node.provision_state,
-      next_step: step,
-    };
+    return { node_id, name, provision_state, dry_run: true, next_step: step };
   }
 }
 
-function newNode(flags: {
+interface NewNodeFlags {
   readonly pool?: ProvisionRequest['pool'] | undefined;
   readonly region?: string | undefined;
   readonly type?: string | undefined;
   readonly image?: string | undefined;
   readonly 'placement-group'?: string | undefined;
   readonly name?: string | undefined;
-  readonly count: number;
-}): ProvisionRequest {
-  const { pool, region, type, image = 'ubuntu-24.04', name, count } = flags;
+}
+
+function newNode({ pool, region, type, image = 'ubuntu-24.04', name, ...flags }: NewNodeFlags): ProvisionRequest {
   if (pool === undefined || region === undefined || type === undefined) {
-    throw usageFailure('a new node needs --pool, --region and --type', 'or name a node with --resume or --retry');
+    const missing = Object.entries({ pool, region, type }).flatMap(([flag, value]) =>
+      value === undefined ? `--${flag}` : [],
+    );
+    throw usageFailure(`a new node needs ${missing.join(', ')}`, 'or name a node with --resume or --retry');
   }
-  if (name !== undefined && count > 1) throw usageFailure('--name is for one node', 'leave it out, or --count');
-  return {
-    pool,
-    region,
-    serverType: type,
-    image,
-    placementGroup: flags['placement-group'] ?? null,
-    ...(name === undefined ? {} : { name }),
-  };
+  const placementGroup = flags['placement-group'] ?? null;
+  return { pool, region, serverType: type, image, placementGroup, ...(name === undefined ? {} : { name }) };
 }

@@ -134,7 +134,8 @@ const attack: fc.Arbitrary<Attack> = fc.constantFrom(...honest).chain(({ listene
       ),
     ),
     body: fc.oneof(
-      { weight: 4, arbitrary: mutated(body).map((value) => JSON.stringify(value)) },
+      { weight: 6, arbitrary: mutated(body).map((value) => JSON.stringify(value)) },
+      fc.constant(JSON.stringify(body)), // well-formed, and still nobody's job or secret
       fc.string({ unit: 'binary' }),
       fc.uint8Array({ maxLength: 2_000 }).map((bytes) => Buffer.from(bytes)),
       fc.nat(40_000).map((depth) => '['.repeat(depth)),

@@ -20,6 +20,10 @@ afterEach(async () => {
   await road[Symbol.asyncDispose]();
 });
 
+async function metrics(): Promise<string> {
+  return (await fetch(`${fleet.gateway.adminUrl}/metrics`)).text();
+}
+
 describe('the database goes away and comes back', () => {
   test('503 meanwhile, on both listeners; then well, with the same connections', async () => {
     using agent = new AgentClient(fleet.gateway.agentUrl, identity);
@@ -49,6 +53,7 @@ describe('the database goes away and comes back', () => {
     using agent = new AgentClient(fleet.gateway.agentUrl, identity);
     await agent.lease();
     const waiting = agent.lease({ wait_seconds: 30 });
+    await waitFor(async () => (await metrics()).includes('pushleft_gateway_waiting_leases 1\n'), { what: 'it waits' });
     await road.close();
     await road.open();
     const jobId = await fleet.queue({ nodeId: identity.nodeId });
@@ -111,7 +116,7 @@ test('metrics: requests by route and status, leases, queue, ticks, certificate',
   await fleet.queue({ nodeId: identity.nodeId });
   await agent.lease();
   await agent.send('/nowhere', { method: 'GET' });
-  const text = await (await fetch(`${fleet.gateway.adminUrl}/metrics`)).text();
+  const text = await metrics();
   expect(text).toContain('pushleft_gateway_requests_total{route="lease",status="200"} 1\n');
   expect(text).toContain('pushleft_gateway_requests_total{route="other",status="404"} 1\n');
   expect(text).toContain('pushleft_gateway_requests_total{route="enroll",status="200"} 1\n');

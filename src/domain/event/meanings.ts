@@ -10,7 +10,8 @@ export const meanings: Readonly<Record<EventType, string>> = {
   node_server_adopted: 'A server that carries the label of the node was found at the provider and is used for it.',
   node_server_running: 'The server of the node runs, and this is what the provider says of it.',
   node_enrolled: 'The node has its first certificate and is active.',
-  node_provisioning_failed: 'Every enrolment secret of the node ended without being redeemed.',
+  node_provisioning_failed:
+    'The node was given up: its enrolment secrets ended unredeemed, or its server is broken or gone.',
   node_provisioning_retried: 'An operator started the provisioning of a failed node again.',
   node_server_deleted: 'The provider no longer has the server of the node.',
   node_admitted: "The node may be given its pool's jobs.",

@@ -80,7 +80,8 @@ export interface FailProvisioning {
 
 /**
  * Gives a node up when its server is broken or gone, or when every secret its server may hold has ended and none was redeemed. Says
- * `failed: false` and when the last one ends while there is hope. Refuses: node_unknown, node_not_provisioning.
+ * `failed: false` and when the last one ends while there is hope, and also before this attempt has armed any: the secrets of an attempt
+ * that failed before do not count against it. Refuses: node_unknown, node_not_provisioning.
  */
 export function failProvisioning(
   { node_id, reason }: FailProvisioning,
@@ -90,11 +91,13 @@ export function failProvisioning(
   if (node?.provision_state === 'failed') return nothing({ failed: true });
   const refusal = refuseUnlessProvisioning(node_id, node);
   if (refusal !== undefined) return refusal;
+  const armed = node?.armed_secrets ?? [];
+  const begun = armed.length > 0 || node?.provision_state !== 'pending';
   const redeemed = certificates.filter((c) => c.fingerprint === null).map((c) => c.secret_expires_at);
-  const ends = [...(node?.armed_secrets ?? []).map((s) => s.expires_at), ...redeemed];
+  const ends = [...armed.map((s) => s.expires_at), ...redeemed];
   const last = Math.max(0, ...ends);
   // A server that came up without any armed secret (a create of a process that died before a retry) can never enrol.
-  const hopeless = ends.length === 0 ? node?.provision_state === 'awaiting_enrollment' : last <= now;
+  const hopeless = begun && (ends.length === 0 ? node?.provision_state === 'awaiting_enrollment' : last <= now);
   if (reason === undefined && !hopeless) return nothing({ failed: false, expires_at: last });
   const failed = append(nodeStream(node_id), {
     type: 'node_provisioning_failed',

@@ -87,6 +87,24 @@ describe('provisioning is given up', () => {
     expect(await history.reply(failProvisioningCommand, fail)).toEqual({ failed: true });
   });
 
+  test('its server came up without an armed secret: node_provisioning_failed', async () =>
+    expect(
+      await given(sample.node_provisioning_requested, sample.node_server_running).when(failProvisioningCommand, fail),
+    ).toEqual([sample.node_provisioning_failed]));
+
+  test.each(['server_create_failed', 'server_vanished'] as const)(
+    '%s: node_provisioning_failed at once, whatever is armed',
+    async (reason) =>
+      expect(await given(...provisioned).when(failProvisioningCommand, { ...fail, reason })).toEqual([
+        make('node_provisioning_failed', { reason }),
+      ]),
+  );
+
+  test('enrolled meanwhile, its server gone: refused, says its status', async () =>
+    expect(await given(...enrolled).when(failProvisioningCommand, { ...fail, reason: 'server_vanished' })).toEqual(
+      refusal('node_not_provisioning', { node_id: NODE, status: 'active' }),
+    ));
+
   test('nothing armed yet: no event', async () =>
     expect(await given(sample.node_provisioning_requested).when(failProvisioningCommand, fail)).toEqual([]));
 

@@ -2,9 +2,10 @@ import { isConnectionError, sqlState } from '../database/connect.ts';
 import type { Body, DecisionTime } from '../domain/decision.ts';
 import { seal } from '../log/codec.ts';
 import type { LogHead, SealedEvent } from '../log/event-log.ts';
+import { appendEvents } from '../log/postgres/append.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
 import type { CommandOutcome, PendingCommand } from './command.ts';
-import { all, appendBatch, beginUnderLock, commit, type UnderLock } from './engine.ts';
+import { all, beginUnderLock, commit, type UnderLock } from './engine.ts';
 import { recallOutcomes, rememberOutcomes, storeBodies } from './memory.ts';
 import { RowView } from './row-view.ts';
 
@@ -51,7 +52,7 @@ export async function runBatch(
     settled.push(known === undefined ? await decideOne(command, view, locked, progress, recorder) : { outcome: known });
   }
   await all([
-    appendBatch(db, locked.head, progress.sealed),
+    appendEvents(db, locked.head, progress.sealed),
     ...view.changes().map((statement) => db.query(statement)),
     storeBodies(db, progress.bodies),
     rememberOutcomes(db, progress.remembered),

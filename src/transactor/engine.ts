@@ -1,5 +1,4 @@
-import type { LogHead, SealedEvent } from '../log/event-log.ts';
-import { appendEvents, LOG_CHANNEL } from '../log/postgres/append.ts';
+import type { LogHead } from '../log/event-log.ts';
 import { EMPTY_HEAD, HEAD_QUERY, type Queryable } from '../log/postgres/reader.ts';
 import { DEFINITION_DIGEST } from '../projector/digest.ts';
 import { UnavailableError } from './command.ts';
@@ -19,7 +18,18 @@ export interface UnderLock {
 
 const STATE_QUERY = `
   SELECT clock_timestamp() AS now, session_user::text AS database_user, host(inet_client_addr()) AS client_address,
-         (SELECT digest FROM fleet.definition) AS digest`;
+         (SELECT digest FROM fleet.definition) AS digest, head.*
+  FROM (VALUES (1)) AS one LEFT JOIN (${HEAD_QUERY}) AS head ON true`;
+
+interface StateRow {
+  readonly now: number;
+  readonly database_user: string;
+  readonly client_address: string | null;
+  readonly digest: string | null;
+  readonly position: number | null;
+  readonly hash: string;
+  readonly at: number;
+}
 
 /**
  * Begins a batch. The lock is a statement of its own, and everything is read after it: a statement that both waits and reads sees rows
@@ -27,20 +37,16 @@ const STATE_QUERY = `
  * {@link UnavailableError} when another version of this program built the tables.
  */
 export async function beginUnderLock(db: Queryable): Promise<UnderLock> {
-  const [, , state, head] = await all([
-    db.query('BEGIN'),
-    db.query({ name: 'lock', text: `SELECT pg_advisory_xact_lock(${DECISION_LOCK})` }),
-    db.query<{ now: number; database_user: string; client_address: string | null; digest: string | null }>({
-      name: 'under_lock',
-      text: STATE_QUERY,
-    }),
-    db.query<LogHead>({ name: 'log_head', text: HEAD_QUERY }),
+  const [, { rows }] = await all([
+    db.query(`BEGIN; SELECT pg_advisory_xact_lock(${DECISION_LOCK})`),
+    db.query<StateRow>({ name: 'under_lock', text: STATE_QUERY }),
   ]);
-  const [row] = state.rows;
+  const [row] = rows;
   if (row === undefined) throw new Error('the database did not tell its clock');
   requireDefinition(row.digest);
+  const { position, hash, at } = row;
   return {
-    head: head.rows[0] ?? EMPTY_HEAD,
+    head: position === null ? EMPTY_HEAD : { position, hash, at },
     nowMs: row.now,
     databaseUser: row.database_user,
     clientAddress: row.client_address,
@@ -54,12 +60,6 @@ export function requireDefinition(digest: string | null): void {
     'definition_mismatch',
     'the tables were built by another version of this program: run `db migrate`',
   );
-}
-
-/** Appends and wakes followers once the transaction has committed (NOTIFY is delivered then). */
-export async function appendBatch(db: Queryable, head: LogHead, events: readonly SealedEvent[]): Promise<void> {
-  if (events.length === 0) return;
-  await all([appendEvents(db, head, events), db.query({ name: 'notify', text: `NOTIFY ${LOG_CHANNEL}` })]);
 }
 
 /** Commits. A failed transaction answers COMMIT with ROLLBACK and no error, so the answer is looked at. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { clientConfig, isConnectionError, isTransient, WRITER_LIMITS } from '../database/connect.ts';
+import { GatheringSocket } from '../database/gathering-socket.ts';
 import { runBatch, type Settled } from './batch.ts';
 import {
   type CommandDefinition,
@@ -120,7 +121,8 @@ export class Transactor {
   async #connect(): Promise<pg.Client> {
     if (this.#client !== undefined) return this.#client;
     const { url, program } = this.#options;
-    const client = new pg.Client({ ...clientConfig({ url, program, limits: WRITER_LIMITS }), pipeline: true });
+    const config = clientConfig({ url, program, limits: WRITER_LIMITS });
+    const client = new pg.Client({ ...config, pipeline: true, stream: () => new GatheringSocket() });
     client.on('error', () => {
       if (this.#client === client) this.#client = undefined;
     });

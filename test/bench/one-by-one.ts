@@ -17,7 +17,7 @@ import { nodeRequest, OPERATOR } from '../support/fleet.ts';
  * What the transactor is compared with: the same decision, event, chain and rows, each command in a transaction of its own on a pooled
  * connection, as one would write it first. It remembers no commands and wakes no followers.
  */
-export async function requestNodeAlone(pool: pg.Pool, actor: { database_user: string; client_address: string | null }) {
+export async function requestNodeAlone(pool: pg.Pool): Promise<void> {
   const request = nodeRequest();
   const client = await pool.connect();
   try {
@@ -33,7 +33,12 @@ export async function requestNodeAlone(pool: pg.Pool, actor: { database_user: st
     const commandId = randomUUID();
     const metadata = { command_id: commandId, correlation_id: commandId, program_version: '0.0.0-bench', epoch: 1 };
     const at = Math.max(Date.now(), head.at);
-    const sealed = seal(head, decision.events, { ...metadata, actor: { ...OPERATOR, ...actor } }, at);
+    const sealed = seal(
+      head,
+      decision.events,
+      { ...metadata, actor: { ...OPERATOR, database_user: client.user ?? '', client_address: null } },
+      at,
+    );
     await appendEvents(client, head, sealed);
     for (const { event } of sealed) {
       for (const table of TABLE_NAMES) {
@@ -46,6 +51,9 @@ export async function requestNodeAlone(pool: pg.Pool, actor: { database_user: st
       }
     }
     await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
   } finally {
     client.release();
   }

@@ -39,7 +39,7 @@ export const TOKEN = digest('70');
 /** SHA-256 of another lease's token. */
 export const OTHER_TOKEN = digest('71');
 /** The agent's public key, as far as a decision looks at it. */
-export const PUBLIC_KEY = Buffer.from('a P-256 key of the agent').toString('base64');
+const PUBLIC_KEY = Buffer.from('a P-256 key of the agent').toString('base64');
 /** Somebody else's. */
 export const OTHER_PUBLIC_KEY = Buffer.from('a P-256 key of a stranger').toString('base64');
 /** A day: how long certificates last here, ms. */

@@ -7,7 +7,8 @@ import { START } from './events.ts';
 import { METADATA } from './given.ts';
 import { MemoryRows } from './memory-rows.ts';
 import { Random } from './random.ts';
-import { type Order, RandomFleet } from './random-fleet.ts';
+import { RandomFleet } from './random-fleet.ts';
+import type { Order } from './random-orders.ts';
 
 /** One command of a history and the events that it appended: none when it was refused or nothing new. */
 export interface Step {
@@ -48,13 +49,6 @@ export async function generateHistory(seed: number, count: number): Promise<Reco
     if (events.length >= count) break;
   }
   return events.slice(0, count);
-}
-
-/** The first `count` commands of a history, to be given to a transactor one after the other. */
-export async function generateOrders(seed: number, count: number): Promise<Order[]> {
-  const orders: Order[] = [];
-  for await (const { order } of history(seed)) if (orders.push(order) >= count) break;
-  return orders;
 }
 
 async function decide(order: Order, rows: MemoryRows, head: LogHead, time: DecisionTime): Promise<SealedEvent[]> {

@@ -1,52 +1,38 @@
-import {
-  authorizeEnrollmentCommand,
-  recordFirstUseCommand,
-  recordIssuedCommand,
-  revokeCertificatesCommand,
-} from '../../src/commands/certificate.ts';
+import { recordFirstUseCommand, revokeCertificatesCommand } from '../../src/commands/certificate.ts';
 import { completeJobCommand, expireLeaseCommand, leaseJobCommand, queueJobCommand } from '../../src/commands/job.ts';
 import {
   admitNodeCommand,
-  armSecretCommand,
   failProvisioningCommand,
-  recordCapacityCommand,
   recordHostFactsCommand,
-  recordServerCommand,
-  recordServerDeletedCommand,
-  recordServerRunningCommand,
-  requestNodeCommand,
   retryProvisioningCommand,
 } from '../../src/commands/node.ts';
-import { recordFirewallCommand } from '../../src/commands/pool.ts';
 import type { EventData, FleetEvent } from '../../src/domain/event/catalogue.ts';
-import { POOLS } from '../../src/domain/fields.ts';
 import type { LeaseJob } from '../../src/domain/job/lease.ts';
-import { ENROLLMENT_SECRET_TTL_MS } from '../../src/domain/node/provision.ts';
 import type { NodeState } from '../../src/domain/node/state.ts';
-import type { CommandDefinition } from '../../src/transactor/command.ts';
-import { pem } from './events.ts';
 import type { MemoryRows } from './memory-rows.ts';
 import type { Random } from './random.ts';
-
-/** A command and its definition, the types of both forgotten: `order.give((definition, command) => …)`. */
-export interface Order {
-  readonly name: string;
-  give<R>(to: <C, S>(definition: CommandDefinition<C, S>, command: C) => R): R;
-}
+import {
+  type Authorized,
+  arm,
+  convergeFirewall,
+  deleteServer,
+  enroll,
+  type Order,
+  order,
+  recordCapacity,
+  recordRunning,
+  recordServer,
+  requestNode,
+  sign,
+} from './random-orders.ts';
 
 /** Nodes that live at a time; one whose certificates are revoked makes room for another. */
 const NODES = 24;
 /** At most so many jobs wait at a time. */
 const QUEUE = 50;
-const DAY = 86_400_000;
 const KINDS = ['diagnose_host', 'collect_garbage'];
 
-type Authorized = EventData<'certificate_authorized'>;
 type Leased = EventData<'job_leased'>;
-
-function order<C, S>(definition: CommandDefinition<C, S>, command: C): Order {
-  return { name: definition.name, give: (to) => to(definition, command) };
-}
 
 /**
  * Gives the commands of operators, agents and scheduler, at random but mostly to the point, by what it observes of the log. Some come
@@ -73,8 +59,8 @@ export class RandomFleet {
   next(now: number): Order {
     const random = this.#random;
     const node = this.#rows.rows('fleet_nodes').get(random.pick(this.#nodes) ?? '');
-    if (node === undefined || (this.#nodes.length < NODES && random.percent(10))) return this.#requestNode();
-    if (random.percent(1)) return this.#convergeFirewall();
+    if (node === undefined || (this.#nodes.length < NODES && random.percent(10))) return requestNode(this.#random);
+    if (random.percent(1)) return convergeFirewall(this.#random);
     if (node.status === 'provisioning' || random.percent(3)) return this.#onNode(node, now);
     const certificate = this.#certificates.get(node.node_id);
     if (certificate === undefined || certificate.not_after <= now) return order(revokeCertificatesCommand, node);
@@ -147,109 +133,37 @@ export class RandomFleet {
     const unsigned = this.#unsigned.get(node_id);
     if (this.#random.percent(10)) return this.#outOfOrder(node, now);
     if (node.provision_state === 'failed') {
-      return this.#random.percent(50) ? order(retryProvisioningCommand, { node_id }) : this.#deleteServer(node);
+      return this.#random.percent(50) ? order(retryProvisioningCommand, { node_id }) : deleteServer(node);
     }
     if (node.status === 'active') {
       return node.schedulable ? this.#reportFacts(node) : order(admitNodeCommand, { node_id });
     }
-    if (unsigned !== undefined && unsigned.secret_expires_at > now) return this.#sign(unsigned);
-    if (node.cpu_millis === null) return this.#recordCapacity(node);
-    if (node.armed_secrets.length === 0 && unsigned === undefined) return this.#arm(node);
-    if (node.server_id === null) return this.#recordServer(node);
-    if (node.provision_state !== 'awaiting_enrollment') return this.#recordRunning(node);
+    if (unsigned !== undefined && unsigned.secret_expires_at > now) return sign(this.#random, unsigned);
+    if (node.cpu_millis === null) return recordCapacity(this.#random, node);
+    if (node.armed_secrets.length === 0 && unsigned === undefined) return arm(this.#random, node);
+    if (node.server_id === null) return recordServer(this.#random, node);
+    if (node.provision_state !== 'awaiting_enrollment') return recordRunning(this.#random, node);
     const lasting = node.armed_secrets.some(({ expires_at }) => expires_at > now);
-    return lasting ? this.#enroll(node, now) : order(failProvisioningCommand, { node_id });
+    return lasting ? enroll(this.#random, node, now) : order(failProvisioningCommand, { node_id });
   }
 
   #outOfOrder(node: NodeState, now: number): Order {
     const { node_id } = node;
     const random = this.#random;
     const steps: readonly (() => Order)[] = [
-      () => this.#recordCapacity(node),
-      () => this.#arm(node),
-      () => this.#recordServer(node),
-      () => this.#recordRunning(node),
-      () => this.#enroll(node, now),
-      () => this.#deleteServer(node),
+      () => recordCapacity(this.#random, node),
+      () => arm(this.#random, node),
+      () => recordServer(this.#random, node),
+      () => recordRunning(this.#random, node),
+      () => enroll(this.#random, node, now),
+      () => deleteServer(node),
       () => this.#reportFacts(node),
       () => order(failProvisioningCommand, { node_id }),
       () => order(retryProvisioningCommand, { node_id }),
       () => order(admitNodeCommand, { node_id }),
       () => order(revokeCertificatesCommand, { node_id }),
     ];
-    return (random.pick(steps) ?? (() => this.#requestNode()))();
-  }
-
-  #requestNode(): Order {
-    const random = this.#random;
-    return order(requestNodeCommand, {
-      node_id: random.uuid(),
-      name: `node-${random.hex(12)}`,
-      pool: random.pick(POOLS) ?? 'build',
-      provider: 'hetzner',
-      region: 'fsn1',
-      server_type: 'cx33',
-      image: 'debian-13',
-      placement_group: random.percent(50) ? 'spread-1' : null,
-    });
-  }
-
-  #convergeFirewall(): Order {
-    const random = this.#random;
-    const pool = random.pick(POOLS) ?? 'build';
-    return order(recordFirewallCommand, { pool, firewall_id: 7, rules_sha256: random.hex(1).repeat(64) });
-  }
-
-  #recordCapacity({ node_id }: NodeState): Order {
-    const cpu_millis = this.#random.integer(1, 8) * 1_000;
-    const rest = { memory_mb: 7_168, disk_gb: 70, architecture: 'x86' } as const;
-    return order(recordCapacityCommand, { node_id, cpu_millis, ...rest });
-  }
-
-  #arm({ node_id }: NodeState): Order {
-    return order(armSecretCommand, { node_id, secret_sha256: this.#random.hex(64), ttl_ms: ENROLLMENT_SECRET_TTL_MS });
-  }
-
-  #recordServer({ node_id }: NodeState): Order {
-    const server_id = this.#random.integer(1, 1_000_000);
-    return order(recordServerCommand, { node_id, server_id, adopted: this.#random.percent(30) });
-  }
-
-  #recordRunning(node: NodeState): Order {
-    return order(recordServerRunningCommand, {
-      node_id: node.node_id,
-      server_id: node.server_id ?? this.#random.integer(1, 1_000_000),
-      server_type: node.server_type,
-      location: node.region,
-      image: node.image,
-      public_ipv4: `203.0.113.${this.#random.integer(1, 254)}`,
-      public_ipv6: null,
-      private_ipv4: null,
-    });
-  }
-
-  #deleteServer({ node_id }: NodeState): Order {
-    return order(recordServerDeletedCommand, { node_id });
-  }
-
-  #enroll({ node_id, armed_secrets }: NodeState, now: number): Order {
-    const random = this.#random;
-    return order(authorizeEnrollmentCommand, {
-      certificate_id: random.hex(32),
-      node_id,
-      secret_sha256: random.pick(armed_secrets)?.sha256 ?? random.hex(64),
-      public_key_spki: Buffer.from(random.hex(32), 'hex').toString('base64'),
-      tbs_sha256: random.hex(64),
-      issuer_ca_sha256: 'ca'.repeat(32),
-      not_before: now + random.integer(-500, 500),
-      not_after: now + random.integer(1, 100) * DAY,
-    });
-  }
-
-  #sign({ certificate_id, node_id, tbs_sha256 }: Authorized): Order {
-    const fingerprint = this.#random.hex(64);
-    const certificate_pem = pem(this.#random.hex(64));
-    return order(recordIssuedCommand, { certificate_id, node_id, tbs_sha256, fingerprint, certificate_pem });
+    return (random.pick(steps) ?? (() => requestNode(this.#random)))();
   }
 
   #reportFacts({ node_id }: NodeState): Order {

@@ -101,10 +101,15 @@ export function correlationId(incoming: IncomingMessage): string {
   return v.is(RequestId, given) ? given : randomUUID();
 }
 
-/** Aborted when the client goes away before it was answered. */
+const goneSignals = new WeakMap<object, AbortSignal>();
+
+/** Aborted when the client goes away before it was answered. One signal a request, however often it is asked for. */
 export function goneSignal({ env: { outgoing } }: HttpContext): AbortSignal {
+  const known = goneSignals.get(outgoing);
+  if (known !== undefined) return known;
   const gone = new AbortController();
   if (outgoing.destroyed) gone.abort();
   outgoing.once('close', () => gone.abort());
+  goneSignals.set(outgoing, gone.signal);
   return gone.signal;
 }

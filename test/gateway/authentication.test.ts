@@ -57,7 +57,7 @@ describe.each(ROUTES)('%s', (_, method, path, body) => {
 });
 
 test('expires on an open connection: 401 on every route on the very next request', async () => {
-  await using short = await startFleet({ PUSHLEFT_AGENT_CERT_LIFETIME_SECONDS: '10' });
+  await using short = await startFleet({ PUSHLEFT_AGENT_CERT_LIFETIME_SECONDS: '600' });
   const identity = await short.agent();
   const clients = ROUTES.map(([, method, path, body]) => {
     const agent = new AgentClient(short.gateway.agentUrl, identity);
@@ -79,14 +79,14 @@ test('expires on an open connection: 401 on every route on the very next request
 });
 
 test("kept rows run out by the database's clock, without any event", async () => {
-  await using short = await startFleet({ PUSHLEFT_AGENT_CERT_LIFETIME_SECONDS: '10' });
+  await using short = await startFleet({ PUSHLEFT_AGENT_CERT_LIFETIME_SECONDS: '4' });
   const identity = await short.agent();
   using agent = new AgentClient(short.gateway.agentUrl, identity);
   expect((await agent.lease()).status).toBe(200);
   await waitFor(async () => (await agent.lease()).status === 401, {
-    what: 'the certificate of ten seconds has run out',
+    what: 'the certificate of four seconds has run out',
     deadlineMs: 20_000,
-    intervalMs: 250,
+    intervalMs: 100,
   });
   const answered = await exchange(short.gateway.agentUrl, '/healthz', { method: 'GET', ...identity });
   expect([answered.status, answered.body]).toEqual([401, EXPIRED]);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { addressKey, EnrollLimits, type EnrollRates } from '../../src/gateway/enroll-limits.ts';
 import { TokenBuckets } from '../../src/gateway/token-bucket.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { NO_LIMITS, startFleet } from './support/fleet.ts';
+import { NO_LIMITS, startFleet, type TestFleet } from './support/fleet.ts';
 
 const once = { perSecond: 0, burst: 1 };
 
@@ -122,7 +122,7 @@ describe('the listener', () => {
 });
 
 /** How many decisions have been asked for: the transactor's session names the last statement it began. */
-async function statements(fleet: { database: { pool: import('pg').Pool } }): Promise<unknown[]> {
+async function statements(fleet: TestFleet): Promise<unknown[]> {
   const { rows } = await fleet.database.pool.query(
     `SELECT pid, query_start FROM pg_stat_activity
      WHERE datname = current_database() AND application_name LIKE 'pushleft gateway%' AND query = 'COMMIT' ORDER BY pid`,

@@ -434,5 +434,5 @@ test('NUL or a lone surrogate in a string: 400, and the others of the batch are 
       agent.lease(),
     ]);
     expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 200]);
-    jobOf(answers[3] as Answered);
+    jobOf(answers[3]);
   }, 4));

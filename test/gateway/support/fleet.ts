@@ -1,4 +1,4 @@
-import { createPrivateKey, generateKeyPairSync, hash, type KeyObject, randomBytes, randomUUID } from 'node:crypto';
+import { generateKeyPairSync, hash, type KeyObject, randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { createCsr } from '../../../agent/csr.ts';
 import { queueJobCommand } from '../../../src/commands/job.ts';
@@ -197,11 +197,6 @@ export function newKey(): KeyObject {
 }
 
 /** A private key in PEM. */
-export function pemOf(key: KeyObject): string {
+function pemOf(key: KeyObject): string {
   return key.export({ format: 'pem', type: 'pkcs8' }).toString();
-}
-
-/** The key of an identity. */
-export function keyOf(identity: Identity): KeyObject {
-  return createPrivateKey(identity.key ?? '');
 }

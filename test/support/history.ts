@@ -61,5 +61,5 @@ async function decide(order: Order, rows: MemoryRows, head: LogHead, time: Decis
 /** Mostly a second or two; now and then the clock goes back a little, or a quarter of an hour passes. */
 function passedMs(random: Random): number {
   if (random.percent(1)) return -200;
-  return random.percent(0.2) ? 16 * 60_000 : random.integer(0, 2_000);
+  return random.percent(0.5) ? 16 * 60_000 : random.integer(0, 2_000);
 }

@@ -6,7 +6,7 @@ import type { ProvisioningSettings } from './config.ts';
 import type { NodeLocker } from './node-lock.ts';
 
 /** How long provisioning waits, in ms: between looks at provider and table, and for the provider at most. */
-export interface ProvisioningWaits {
+interface ProvisioningWaits {
   readonly providerPollMs: number;
   readonly providerTimeoutMs: number;
   readonly enrollmentPollMs: number;

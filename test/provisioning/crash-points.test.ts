@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { provisionNode, resumeNode } from '../../src/provisioning/provision.ts';
+import { provisionNode, resumeNode, retryNode } from '../../src/provisioning/provision.ts';
 import type { FaultPlanInput } from '../../stubs/hetzner/faults.ts';
 import { startFleet, type TestFleet } from '../gateway/support/fleet.ts';
 import { provisioningWorld, someRequest, type World, type WorldOptions } from './support.ts';
@@ -27,7 +27,7 @@ async function oneProcess(world: World, request: Request, cut?: Cut) {
 async function traceOf(options: WorldOptions): Promise<readonly string[]> {
   await using world = await provisioningWorld(fleet, options);
   const { outcome, trace } = await oneProcess(world, someRequest());
-  expect(outcome).toMatchObject({ ok: true, state: 'enrolled' });
+  expect(outcome.ok).toBe(options.nameTakenBy !== 'stranger');
   return trace;
 }
 
@@ -37,7 +37,13 @@ async function cutAndResume(options: WorldOptions, cut: Cut) {
   const request = someRequest();
   const first = await oneProcess(world, request, cut);
   await world.hostsSettled();
-  const second = await oneProcess(world, request);
+  let second = await oneProcess(world, request);
+  if (options.nameTakenBy === 'stranger') {
+    expect(second.outcome).toMatchObject({ ok: false, refusals: [{ code: 'server_name_taken' }] });
+    expect(world.servers()).toEqual([{ name: request.name, nodeId: undefined }]);
+    await world.remove(request.name);
+    second = await oneProcess(world, request);
+  }
   const node = await world.readNode(request.nodeId);
   return {
     cut: first.outcome.ok ? 'not cut' : first.outcome.refusals[0]?.code,
@@ -55,24 +61,31 @@ async function cutAndResume(options: WorldOptions, cut: Cut) {
   };
 }
 
-/** Cuts a run before and after each operation of the trace; several at once, since each has a provider of its own. */
-async function cutAtEach(trace: readonly string[], from: number, options: WorldOptions): Promise<void> {
-  const cuts = trace.flatMap((_, at): Cut[] =>
-    at < from
-      ? []
-      : [
-          { at, when: 'before' },
-          { at, when: 'after' },
-        ],
-  );
+/** A cut before and one after each of these operations. */
+const around = (operations: readonly number[]): Cut[] =>
+  operations.flatMap((at): Cut[] => [
+    { at, when: 'before' },
+    { at, when: 'after' },
+  ]);
+
+/** The operations from one on, of polls that repeat each other only the first: the undisturbed run is cut at them all. */
+const distinctFrom = (trace: readonly string[], from: number): number[] =>
+  [...trace.keys()].filter((at) => at >= from && (at === from || trace[at] !== trace[at - 1]));
+
+/** Does the work for every cut; several at once, for each has a provider of its own. */
+async function forEach(cuts: readonly Cut[], work: (cut: Cut) => Promise<unknown>): Promise<void> {
   const next = cuts.values();
   const worker = async () => {
-    for (const cut of next) {
-      const { expected, ...seen } = await cutAndResume(options, cut);
-      expect(seen, `cut ${cut.when} operation ${cut.at}, ${trace[cut.at]}`).toEqual(expected);
-    }
+    for (const cut of next) await work(cut);
   };
   await Promise.all(Array.from({ length: 6 }, worker));
+}
+
+function cutAtEach(trace: readonly string[], cuts: readonly Cut[], options: WorldOptions): Promise<void> {
+  return forEach(cuts, async (cut) => {
+    const { expected, ...seen } = await cutAndResume(options, cut);
+    expect(seen, `cut ${cut.when} operation ${cut.at}, ${trace[cut.at]}`).toEqual(expected);
+  });
 }
 
 /** Every operation of an undisturbed run: HTTP exchanges and appends. The workflow touches no file. */
@@ -83,7 +96,7 @@ test(`each of ${OPERATIONS} operations, cut before and after it: resumed to one 
   const trace = await traceOf(options);
   console.log(`${trace.length} operations, ${trace.length * 2} crash points\n  ${trace.join('\n  ')}`);
   expect(trace).toHaveLength(OPERATIONS);
-  await cutAtEach(trace, 0, options);
+  await cutAtEach(trace, around([...trace.keys()]), options);
 });
 
 /** A fault strikes the create, and the process dies at any later moment too. */
@@ -95,14 +108,48 @@ describe.each<[string, WorldOptions]>([
   ['the agent enrols as soon as it boots, before its server is recorded', { enrols: 'at_boot' }],
   ['the answer to the create is lost', onCreate({ kind: 'lose_response' })],
   ['502 after the create was done', onCreate({ kind: 'handle_then_status' })],
+  ['409: our own create of long ago was first', { nameTakenBy: 'ours' }],
+  ["409: a stranger's server has the name", { nameTakenBy: 'stranger' }],
   ['the server is made but does not start', onCreate({ kind: 'action_error', command: 'start_server' })],
 ])('%s', (what, options) => {
   test('each operation from the create on, cut before and after it: resumed to one server, one node, enrolled', async () => {
     const trace = await traceOf(options);
-    const from = trace.indexOf('POST /servers');
-    console.log(
-      `${what}: ${trace.length - from} operations from the create on, ${(trace.length - from) * 2} crash points`,
-    );
-    await cutAtEach(trace, from, options);
+    const cuts = around(distinctFrom(trace, trace.indexOf('POST /servers')));
+    console.log(`${what}: ${cuts.length} crash points from the create on`);
+    await cutAtEach(trace, cuts, options);
   });
+});
+
+test('--retry of a failed node, cut at each operation up to its new start: the old server goes, one new one enrols', async () => {
+  const retryCut = async (cut?: Cut) => {
+    await using world = await provisioningWorld(fleet, { enrols: 'when_awaited' });
+    const { nodeId, ...request } = someRequest();
+    await provisionNode(world.ports(undefined, { secretTtlMs: 1 }), { ...request, nodeId });
+    const former = world.stub.state().servers[0]?.id;
+    const tap = new Tap(cut);
+    await retryNode(world.ports(tap), nodeId, { signal: tap.signal });
+    const failed = (await world.readNode(nodeId))?.provision_state === 'failed';
+    const outcome = await (failed ? retryNode : resumeNode)(world.ports(), nodeId);
+    const [server, ...others] = world.stub.state().servers;
+    expect(others).toEqual([]);
+    expect(server?.id).not.toBe(former);
+    expect(outcome).toMatchObject({ ok: true, state: 'enrolled' });
+    expect(await world.readNode(nodeId)).toMatchObject({ server_id: server?.id });
+    return tap.trace;
+  };
+  const trace = await retryCut();
+  const upToTheStart = trace.slice(0, trace.indexOf('append retry_provisioning') + 1);
+  expect(new Set(upToTheStart)).toEqual(
+    new Set([
+      'GET /servers/:id',
+      'DELETE /servers/:id',
+      'GET /actions',
+      'GET /servers',
+      'append record_server_deleted',
+      'append retry_provisioning',
+    ]),
+  );
+  const cuts = around(distinctFrom(upToTheStart, 0));
+  console.log(`--retry: ${cuts.length} crash points up to the new start`);
+  await forEach(cuts, retryCut);
 });

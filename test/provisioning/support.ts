@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import * as v from 'valibot';
 import { createHetznerClient } from '../../src/hetzner/client.ts';
 import { readUserData } from '../../src/hetzner/cloud-init/read-user-data.ts';
 import { nodeLocker } from '../../src/provisioning/node-lock.ts';
@@ -6,7 +7,7 @@ import type { ProvisionRequest } from '../../src/provisioning/plan.ts';
 import type { ProvisioningPorts } from '../../src/provisioning/ports.ts';
 import { columns, readDatabase } from '../../src/read/database.ts';
 import { createHetznerStub, type HetznerStubOptions } from '../../stubs/hetzner/stub.ts';
-import { type TestFleet } from '../gateway/support/fleet.ts';
+import type { TestFleet } from '../gateway/support/fleet.ts';
 import { releaseKeys } from '../hetzner/cloud-init/support.ts';
 import { jumpingClock } from '../hetzner/support.ts';
 import { Tap } from './tap.ts';
@@ -15,14 +16,21 @@ import { Tap } from './tap.ts';
 const ACTIONS_DONE_MS = 10_000;
 
 /** When hosts enrol: as soon as they boot (perhaps before anybody recorded their server), when they are waited for, or never. */
-export type Enrols = 'at_boot' | 'when_awaited' | 'never';
+type Enrols = 'at_boot' | 'when_awaited' | 'never';
 
 export interface WorldOptions extends HetznerStubOptions {
   readonly enrols?: Enrols;
+  /**
+   * What takes the name right before the first create: `ours`, the same create of a process that died long ago, or a `stranger`.
+   */
+  readonly nameTakenBy?: 'ours' | 'stranger';
 }
 
 /** A provider of its own beside a fleet's real gateway and database. Provider and workflow share a clock that jumps. */
-export async function provisioningWorld(fleet: TestFleet, { enrols = 'at_boot', ...options }: WorldOptions = {}) {
+export async function provisioningWorld(
+  fleet: TestFleet,
+  { enrols = 'at_boot', nameTakenBy, ...options }: WorldOptions = {},
+) {
   const clock = jumpingClock(Date.now());
   const hosts: Promise<unknown>[] = [];
   const waiting: (() => Promise<unknown>)[] = [];
@@ -54,6 +62,33 @@ export async function provisioningWorld(fleet: TestFleet, { enrols = 'at_boot', 
       .executeTakeFirst();
   const { publicKey } = releaseKeys();
 
+  let nameIsFree = true;
+  async function takeName(create: Request): Promise<void> {
+    if (nameTakenBy === undefined || !nameIsFree) return;
+    nameIsFree = false;
+    if (nameTakenBy === 'ours') await fetch(create);
+    else await plant(v.parse(v.object({ name: v.string() }), await create.json()).name);
+  }
+
+  /** Puts a server into the project that the workflow did not make. */
+  async function plant(name: string, labels: Record<string, string> = {}): Promise<void> {
+    const server = {
+      name,
+      server_type: 'cx23',
+      image: 'debian-12',
+      location: 'fsn1',
+      labels,
+      start_after_create: false,
+    };
+    const response = await fetch(`${url}/servers`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer stub-token', 'content-type': 'application/json' },
+      body: JSON.stringify(server),
+    });
+    if (response.status !== 201) throw new Error(`planting ${name}: ${response.status} ${await response.text()}`);
+    await clock.sleep(ACTIONS_DONE_MS);
+  }
+
   /** The ports of one process. */
   function ports(tap = new Tap(), changes: Partial<ProvisioningPorts['settings']> = {}): ProvisioningPorts {
     return {
@@ -83,6 +118,7 @@ export async function provisioningWorld(fleet: TestFleet, { enrols = 'at_boot', 
           fetch: (input, init) => {
             const request = new Request(input, init);
             return tap.through(labelOf(request), async () => {
+              if (labelOf(request) === 'POST /servers') await takeName(request.clone());
               const response = await fetch(request);
               await hostsSettled();
               return response;
@@ -118,23 +154,7 @@ export async function provisioningWorld(fleet: TestFleet, { enrols = 'at_boot', 
       const rows = await nodes.selectFrom('fleet.fleet_nodes').select('node_id').where('name', '=', name).execute();
       return rows.length;
     },
-    /** Puts a server into the project that the workflow did not make. */
-    async plant(name: string, labels: Record<string, string> = {}) {
-      const response = await fetch(`${url}/servers`, {
-        method: 'POST',
-        headers: { authorization: 'Bearer stub-token', 'content-type': 'application/json' },
-        body: JSON.stringify({
-          name,
-          server_type: 'cx23',
-          image: 'debian-12',
-          location: 'fsn1',
-          labels,
-          start_after_create: false,
-        }),
-      });
-      if (response.status !== 201) throw new Error(`planting ${name}: ${response.status} ${await response.text()}`);
-      await clock.sleep(ACTIONS_DONE_MS);
-    },
+    plant,
     /** Deletes a server behind the workflow's back. */
     async remove(name: string) {
       const id = stub.state().servers.find((server) => server.name === name)?.id;

@@ -211,22 +211,18 @@ describe('trouble with the create', () => {
   });
 
   test('409 because of our own server, which came late: adopted', async () => {
-    await using world = await provisioningWorld(fleet, { enrols: 'never' });
+    await using world = await provisioningWorld(fleet, { nameTakenBy: 'ours' });
     const request = someRequest();
-    const late = () => world.plant(request.name, { 'pushleft.node_id': request.nodeId });
-    const outcome = await provisionNode(world.ports(tapBefore('POST /servers', late)), request, { wait: false });
+    const outcome = await provisionNode(world.ports(), request);
+    expect(codes(outcome)).toBe('enrolled');
     expect(typesOf(outcome)).toContain('node_server_adopted');
     expect(world.servers()).toEqual([{ name: request.name, nodeId: request.nodeId }]);
   });
 
   test("409 because of a stranger's server: refused, not adopted; resumed when the name is free: enrolled", async () => {
-    await using world = await provisioningWorld(fleet);
+    await using world = await provisioningWorld(fleet, { nameTakenBy: 'stranger' });
     const request = someRequest();
-    const outcome = await provisionNode(
-      world.ports(tapBefore('POST /servers', () => world.plant(request.name))),
-      request,
-    );
-    expect(outcome).toMatchObject({
+    expect(await provisionNode(world.ports(), request)).toMatchObject({
       refusals: [{ code: 'server_name_taken', remedy: expect.stringContaining('--resume') }],
     });
     expect(world.servers()).toEqual([{ name: request.name, nodeId: undefined }]);

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { DECISION_LOCK } from '../transactor/engine.ts';
+import { DECISION_LOCK } from '../database/locks.ts';
 import { asUnavailable, reading } from './database.ts';
 
 /** A lease as its holder claims it. */

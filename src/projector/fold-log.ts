@@ -1,4 +1,5 @@
-import type { EventLog } from '../log/event-log.ts';
+import type { RecordedEvent } from '../domain/event/recorded.ts';
+import type { PageRequest } from '../log/event-log.ts';
 import type { FoldState } from './fold-state.ts';
 
 const PAGE = 5_000;
@@ -9,23 +10,34 @@ export type Until = { readonly position: number } | { readonly at: number } | 'h
 /** Told of every page that was folded. */
 export type Progress = (folded: { position: number; events: number }) => void;
 
-/** Folds the log on from where the state stands. Reads page by page, each in a statement of its own. */
+/** Where a fold's events come from: a log, or a reader that leaves out what folds do not look at. */
+export interface FoldSource {
+  read(page: PageRequest): Promise<readonly { readonly event: RecordedEvent }[]>;
+}
+
+/**
+ * Folds the log on from where the state stands. Reads page by page, each in a statement of its own, and the next one while this one is
+ * folded.
+ */
 export async function foldLog(
-  log: Pick<EventLog, 'read'>,
+  log: FoldSource,
   state: FoldState,
   until: Until = 'head',
   progress?: Progress,
 ): Promise<void> {
-  for (;;) {
-    const limit =
-      typeof until === 'object' && 'position' in until ? Math.min(PAGE, until.position - state.position) : PAGE;
-    if (limit <= 0) return;
-    const events = await log.read({ after: state.position, limit });
+  const end = typeof until === 'object' && 'position' in until ? until.position : Number.MAX_SAFE_INTEGER;
+  const read = (after: number) => log.read({ after, limit: Math.min(PAGE, end - after) });
+  let reading = state.position < end ? read(state.position) : undefined;
+  while (reading !== undefined) {
+    const events = await reading;
+    const last = events.at(-1)?.event.position ?? end;
+    reading = events.length === PAGE && last < end ? read(last) : undefined;
+    // Whoever is to hear of a page that cannot be read hears of it when its turn comes, unless the fold fails before.
+    reading?.catch(() => undefined);
     for (const { event } of events) {
       if (typeof until === 'object' && 'at' in until && event.at > until.at) return;
       state.apply(event);
     }
     progress?.({ position: state.position, events: events.length });
-    if (events.length < limit) return;
   }
 }

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { DISPOSABLE, projectionOf } from '../../projections/registry.ts';
 import { grantStatements } from '../database/grants.ts';
-import { readEvents } from '../log/postgres/reader.ts';
-import { DECISION_LOCK } from '../transactor/engine.ts';
+import { DECISION_LOCK } from '../database/locks.ts';
+import { readForFold } from '../log/postgres/reader.ts';
 import { startCopy } from './copy.ts';
 import { foldLog, type Progress } from './fold-log.ts';
 import { FoldState } from './fold-state.ts';
@@ -28,6 +28,8 @@ export async function rebuild(pool: pg.Pool, progress?: Progress): Promise<Rebui
     await client.query('SET LOCAL idle_in_transaction_session_timeout = 0');
     await client.query('SET LOCAL statement_timeout = 0');
     await client.query('SET LOCAL lock_timeout = 0');
+    // Indexes of a long log are sorted in memory, not on disk.
+    await client.query(`SET LOCAL maintenance_work_mem = '256MB'`);
     await client.query(`SELECT pg_advisory_xact_lock(${DECISION_LOCK})`);
     for (const statement of ['DROP SCHEMA IF EXISTS fleet_next CASCADE', ...createSchema('fleet_next')]) {
       await client.query(statement);
@@ -55,9 +57,9 @@ async function fill(pool: pg.Pool, client: pg.ClientBase, progress: Progress | u
     rows[table] = (rows[table] ?? 0) + 1;
     stream.write(row);
   });
-  const read = async (page: Parameters<typeof readEvents>[1]) => {
+  const read = async (page: Parameters<typeof readForFold>[1]) => {
     await stream.drained();
-    return readEvents(pool, page);
+    return readForFold(pool, page);
   };
   try {
     await foldLog({ read }, state, 'head', progress);

@@ -3,9 +3,9 @@ import type pg from 'pg';
 import type { Key } from '../../projections/projection.ts';
 import { DISPOSABLE, projectionOf, type TableName } from '../../projections/registry.ts';
 import type { Row } from '../../projections/table.ts';
-import { readEvents, readHead } from '../log/postgres/reader.ts';
+import { readForFold, readHead } from '../log/postgres/reader.ts';
+import { keyOf } from '../tables/rows.ts';
 import { columnsOf, keyType, selectList } from '../tables/values.ts';
-import { keyOf } from '../transactor/find.ts';
 import { foldLog } from './fold-log.ts';
 import { FoldState } from './fold-state.ts';
 
@@ -33,7 +33,7 @@ export interface Verification {
  */
 export async function verifyProjections(pool: pg.Pool, maxDifferences = 100): Promise<Verification> {
   const state = new FoldState(DISPOSABLE);
-  await foldLog({ read: (page) => readEvents(pool, page) }, state);
+  await foldLog({ read: (page) => readForFold(pool, page) }, state);
   const differences: Difference[] = [];
   let rows = 0;
   for (const table of DISPOSABLE) {
@@ -93,7 +93,7 @@ async function liveRows(
       [which.after ?? null, which.key ?? null],
     );
     await client.query('COMMIT');
-    await foldLog({ read: (page) => readEvents(client, page) }, state, { position: head.position });
+    await foldLog({ read: (page) => readForFold(client, page) }, state, { position: head.position });
     return rows;
   } finally {
     client.release();

@@ -1,7 +1,7 @@
 import type pg from 'pg';
+import { DECISION_LOCK } from '../database/locks.ts';
 import { readHead } from '../log/postgres/reader.ts';
 import { DEFINITION_DIGEST } from '../projector/digest.ts';
-import { DECISION_LOCK } from '../transactor/engine.ts';
 import type { ProgramRow } from './database.ts';
 
 /** A database session that holds, or waits for, the decision lock. `heldMs` is the age of its transaction. */

@@ -1,8 +1,6 @@
 import pg from 'pg';
 import { type ConnectionOptions, clientConfig } from '../database/connect.ts';
-
-/** The session lock that makes one replica the leader ("PLFT", 1). */
-const LEADER_LOCK = [0x504c4654, 1] as const;
+import { LEADER_LOCK } from '../database/locks.ts';
 
 /**
  * Leadership among scheduler replicas: a session lock on a connection of its own. A leader that is stopped (SIGSTOP, a suspended

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { expireLeaseCommand } from '../commands/job.ts';
-import { DECISION_LOCK } from '../transactor/engine.ts';
+import { DECISION_LOCK } from '../database/locks.ts';
 import type { Transactor } from '../transactor/transactor.ts';
 
 /** How many leases one pass takes back; the next pass goes on. */

@@ -1,12 +1,8 @@
+import { DECISION_LOCK } from '../database/locks.ts';
 import type { LogHead } from '../log/event-log.ts';
 import { EMPTY_HEAD, HEAD_QUERY, type Queryable } from '../log/postgres/reader.ts';
 import { DEFINITION_DIGEST } from '../projector/digest.ts';
 import { UnavailableError } from './command.ts';
-
-/**
- * The key of the one lock under which the fleet is decided ("PLFT"). Whoever holds it sees the projection exactly as the log tells it.
- */
-export const DECISION_LOCK = 0x504c4654;
 
 /** What is true under the lock: where the log ends, the database's clock, whose session this is. */
 export interface UnderLock {

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { projectionOf, type RowOf, type TableName } from '../../projections/registry.ts';
 import type { Row } from '../../projections/table.ts';
+import { fieldOf } from '../tables/rows.ts';
 import type { Statement } from '../tables/statements.ts';
 import { selectList, sqlType, toParameter } from '../tables/values.ts';
 
@@ -105,13 +106,4 @@ export function compareBy(find: AnyFinder): (a: Row, b: Row) => number {
     if (left === right) return 0;
     return left < right ? -1 : 1;
   };
-}
-
-/** The key of a row of a table. */
-export function keyOf(table: TableName, row: Row): string | number {
-  return fieldOf(row, projectionOf(table).table.key) as string | number;
-}
-
-function fieldOf(row: Row, column: string): unknown {
-  return (row as Readonly<Record<string, unknown>>)[column];
 }

@@ -3,8 +3,9 @@ import { projectionOf, type RowOf, TABLE_NAMES, type TableName } from '../../pro
 import type { Row } from '../../projections/table.ts';
 import type { RecordedEvent } from '../domain/event/recorded.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
+import { keyOf } from '../tables/rows.ts';
 import { deleteRows, type Statement, upsertRows } from '../tables/statements.ts';
-import { compareBy, type Finder, type FinderArguments, keyOf, matches } from './find.ts';
+import { compareBy, type Finder, type FinderArguments, matches } from './find.ts';
 import { type Found, StoredRows } from './stored-rows.ts';
 
 /** What a command reads: the projection as it is under the lock, with everything that this batch has decided so far. */

@@ -2,8 +2,9 @@ import type { Key } from '../../projections/projection.ts';
 import { projectionOf, TABLE_NAMES, type TableName } from '../../projections/registry.ts';
 import type { Row } from '../../projections/table.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
+import { keyOf } from '../tables/rows.ts';
 import { selectByKeys } from '../tables/statements.ts';
-import { type AnyFinder, type FinderArguments, findStatement, keyOf } from './find.ts';
+import { type AnyFinder, type FinderArguments, findStatement } from './find.ts';
 
 /** Rows that a finder found. `complete`: there are no others, however many are asked for. */
 export interface Found {

@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { revokeCertificatesCommand } from '../../src/commands/certificate.ts';
 import { expireLeaseCommand } from '../../src/commands/job.ts';
-import { DECISION_LOCK } from '../../src/transactor/engine.ts';
+import { DECISION_LOCK } from '../../src/database/locks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AgentClient, type Answered, jobOf, leaseRequest } from './support/client.ts';
 import { admit, startFleet, type TestAgent, type TestFleet } from './support/fleet.ts';

@@ -41,7 +41,6 @@ const ARROWS: Readonly<Record<string, readonly string[] | typeof everything>> = 
     'src/log',
     'src/log/postgres',
     'src/database',
-    'src/transactor',
   ],
   'src/commands': ['src/domain', 'src/protocol', 'src/transactor'],
   'src/read': [

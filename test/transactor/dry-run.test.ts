@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { revokeCertificatesCommand } from '../../src/commands/certificate.ts';
 import { expireLeaseCommand } from '../../src/commands/job.ts';
 import { createPool, READER_LIMITS } from '../../src/database/connect.ts';
+import { DECISION_LOCK } from '../../src/database/locks.ts';
 import { dryRun } from '../../src/transactor/dry-run.ts';
-import { DECISION_LOCK } from '../../src/transactor/engine.ts';
 import { fleetMaker } from '../cli/support/fleet.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 

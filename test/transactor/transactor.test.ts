@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { requestNodeCommand } from '../../src/commands/node.ts';
+import { DECISION_LOCK } from '../../src/database/locks.ts';
 import { append, nothing, refuse } from '../../src/domain/decision.ts';
 import { nodeStream } from '../../src/domain/stream.ts';
 import type { CommandDefinition } from '../../src/transactor/command.ts';
-import { DECISION_LOCK } from '../../src/transactor/engine.ts';
 import type { Transactor } from '../../src/transactor/transactor.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { execute, nodeRequest, OPERATOR, testTransactor } from '../support/fleet.ts';

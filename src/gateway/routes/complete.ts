@@ -19,11 +19,11 @@ export const complete: AgentRoute<CompleteRequest> = {
   name: 'complete',
   body: CompleteRequest,
   async handle(call, services) {
-    const { fingerprint, agent, body, context } = call;
+    const { fingerprint, body, context } = call;
     const jobId = context.req.param('id');
     if (!v.is(JobId, jobId)) return problem('not_found');
     const tokenSha256 = hash('sha256', body.lease_token);
-    const kind = await kindOfHeldJob(services, [jobId, agent.node.node_id, tokenSha256]);
+    const kind = await kindOfJob(services, jobId, tokenSha256);
     if (kind === undefined) return problem('lease_conflict');
     const ended = readResult(kind, body);
     if ('status' in ended) return ended;
@@ -33,13 +33,16 @@ export const complete: AgentRoute<CompleteRequest> = {
   },
 };
 
-/** A token that does not hold its job will never do so again: the row was committed before the token was handed out. */
-async function kindOfHeldJob({ pool }: Services, claim: readonly string[]): Promise<string | undefined> {
+/**
+ * The kind of the job that was last leased with this token: what its result is checked against. Whether the token still counts, and
+ * for this node, is for the decision. A token that is not there never will be: the row was committed before it was handed out.
+ */
+async function kindOfJob({ pool }: Services, jobId: string, tokenSha256: string): Promise<string | undefined> {
   const { rows } = await reading(() =>
     pool.query<{ kind: string }>({
-      name: 'gateway_held_job',
-      text: 'SELECT kind FROM fleet.jobs WHERE job_id = $1 AND leased_to = $2 AND lease_token_sha256 = $3',
-      values: [...claim],
+      name: 'gateway_kind_of_job',
+      text: 'SELECT kind FROM fleet.jobs WHERE job_id = $1 AND lease_token_sha256 = $2',
+      values: [jobId, tokenSha256],
     }),
   );
   return rows[0]?.kind;

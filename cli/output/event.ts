@@ -6,8 +6,13 @@ function dataText(data: unknown): string {
   if (typeof data !== 'object' || data === null) return '';
   return Object.entries(data)
     .filter(([name, value]) => name !== 'node_id' && name !== 'job_id' && isShort(value))
-    .map(([name, value]) => `${name}=${String(value)}`)
+    .map(([name, value]) => `${name}=${isInstant(name, value) ? moment(value) : String(value)}`)
     .join(' ');
+}
+
+/** Times in events are ms; people read them as times. */
+function isInstant(name: string, value: unknown): value is number {
+  return typeof value === 'number' && (name.endsWith('_at') || name === 'not_before' || name === 'not_after');
 }
 
 function isShort(value: unknown): boolean {

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { Flags } from '@oclif/core';
 import { Transactor } from '../../src/transactor/transactor.ts';
-import { LocalFleet, type RunningFleet } from '../../src/up/fleet.ts';
+import { FleetRunsError, LocalFleet, type RunningFleet } from '../../src/up/fleet.ts';
 import { examineNodes } from '../../src/up/jobs.ts';
 import { ensureNodes } from '../../src/up/nodes.ts';
 import { reportOf, type UpReport } from '../../src/up/report.ts';
@@ -145,6 +145,10 @@ async function stateDirectory(flag: string | undefined): Promise<string> {
 
 function asFailure(error: unknown, stateDir: string): Failure {
   const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof FleetRunsError) {
+    const remedy = 'stop it with Ctrl-C in its terminal, or choose another --state-dir';
+    return new Failure(EXIT.refused, 'fleet_runs', message, { remedy });
+  }
   return new Failure(EXIT.unavailable, 'fleet_failed', message.replaceAll(/\s+/g, ' '), {
     remedy: `its logs are in ${stateDir}/logs`,
     cause: error,

@@ -33,8 +33,7 @@ export async function findFleet(
   audience: Audience = 'operator',
 ): Promise<OperatorEnvironment> {
   const flag = choice['database-url'];
-  if (flag !== undefined)
-    return { databaseUrl: checkedUrl(flag, '--database-url'), stateDir: undefined, variables: env };
+  if (flag !== undefined) return chosen(checkedUrl(flag, '--database-url'), env);
   const fromEnv = env['DATABASE_URL'] ?? '';
   if (choice['state-dir'] === undefined && fromEnv !== '') {
     return chosen(checkedUrl(fromEnv, 'DATABASE_URL'), env);

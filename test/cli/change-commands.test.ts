@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { writeEnvironmentFile } from '../../src/up/environment-files.ts';
 import { prepareStateDirectory } from '../../src/up/state-directory.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -14,6 +14,9 @@ const APP = '11111111-1111-4111-8111-111111111111';
 const WAITING = '33333333-3333-4333-8333-333333333333';
 const TWIN = '33333333-4444-4333-8333-333333333333';
 const JOB = 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb';
+
+// Each test starts processes, which wait for their turn on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
 
 let database: TestDatabase;
 let env: Record<string, string>;
@@ -28,6 +31,8 @@ beforeAll(async () => {
   await fleet.enrollNode(APP, 'app-one');
   await fleet.requestNode(WAITING, 'app-two');
   await fleet.requestNode(TWIN, 'app-three');
+  // Heard in an hour: however slow this machine is, the node does not fall silent meanwhile.
+  await database.pool.query(`INSERT INTO telemetry.node_liveness VALUES ($1, now() + interval '1 hour', 40)`, [APP]);
 });
 
 afterAll(() => database.drop());
@@ -129,9 +134,14 @@ describe('job queue --wait', () => {
     const short = await cli(...args, '--wait-seconds', '1', '--json');
     expect([short.code, JSON.parse(short.stdout).error.code]).toEqual([3, 'wait_timeout']);
     await using fleet = fleetMaker(database.url);
-    await fleet.completeQueued(node);
+    // Jobs that were queued before go first.
+    while (await fleet.completeQueued(node));
     const waiting = cli(...args);
-    await waitFor(() => fleet.completeQueued(node), { what: 'the job is queued, leased and completed' });
+    await waitFor(() => fleet.completeQueued(node), {
+      what: 'the job is queued, leased and completed',
+      deadlineMs: 60_000,
+      intervalMs: 100,
+    });
     const run = await waiting;
     expect([run.code, run.stderr]).toEqual([0, '']);
     expect(plainLines(run)).toEqual(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { fleetMaker, REPORT } from './support/fleet.ts';
 import { type CliRun, plainLines, runCli } from './support/run-cli.ts';
@@ -7,6 +7,9 @@ const APP = '11111111-1111-4111-8111-111111111111';
 const BUILD = '22222222-2222-4222-8222-222222222222';
 const WAITING = '33333333-3333-4333-8333-333333333333';
 const JOB = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa';
+
+// Each test starts processes, which wait for their turn on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
 
 let database: TestDatabase;
 let env: Record<string, string>;
@@ -23,6 +26,11 @@ beforeAll(async () => {
   await fleet.enrollNode(APP, 'app-one');
   await fleet.enrollNode(BUILD, 'build-one', 'build');
   await fleet.requestNode(WAITING, 'app-two');
+  // Heard in an hour: however slow this machine is, no node falls silent meanwhile.
+  await database.pool.query(
+    `INSERT INTO telemetry.node_liveness VALUES ($1, now() + interval '1 hour', 40), ($2, now() + interval '1 hour', NULL)`,
+    [APP, BUILD],
+  );
   const [list, show] = await Promise.all([json('fleet', 'list'), json('fleet', 'show', 'app-one')]);
   earlier = { position: list.position, list, show };
   await fleet.runJob(JOB, APP);
@@ -34,11 +42,11 @@ describe('fleet list', () => {
   test('three nodes: a table in the order of pool and name', async () => {
     const run = await cli('fleet', 'list');
     expect({ code: run.code, stderr: run.stderr }).toEqual({ code: 0, stderr: '' });
-    expect(plainLines(run).map((line) => line.replace(/\d+s ago/, 'N ago'))).toEqual([
+    expect(plainLines(run)).toEqual([
       'NAME  POOL  REGION  STATUS  SCHEDULABLE  CPU  MEMORY  DISK  LAST SEEN  AGENT  ID',
-      'app-one  application  fsn1  active  no  3.5  7 GB  60 GB  N ago  0.1.0  11111111',
+      'app-one  application  fsn1  active  no  3.5  7 GB  60 GB  0s ago  0.1.0  11111111',
       'app-two  application  fsn1  provisioning (pending)  no  -  -  -  never  -  33333333',
-      'build-one  build  fsn1  active  no  3.5  7 GB  60 GB  N ago  0.1.0  22222222',
+      'build-one  build  fsn1  active  no  3.5  7 GB  60 GB  0s ago  0.1.0  22222222',
     ]);
   });
 
@@ -49,7 +57,7 @@ describe('fleet list', () => {
         node_id: APP,
         name: 'app-one',
         cpu_millis: 3_500,
-        telemetry: { last_seen_at: expect.stringMatching(/^\d{4}-.*Z$/), data_disk_free_gb: null },
+        telemetry: { last_seen_at: expect.stringMatching(/^\d{4}-.*Z$/), data_disk_free_gb: 40 },
       }),
     ]);
     expect(JSON.stringify(nodes)).not.toContain('sha256');
@@ -75,7 +83,7 @@ describe('fleet show', () => {
     expect(shown).toContain('capacity  3.5 CPU, 7 GB, 60 GB');
     expect(shown).toContain('host  4 CPUs, 8 GB, 6.8.0-45-generic, Docker 29.0.1');
     expect(shown.find((line) => line.startsWith('certificate'))).toMatch(
-      /^certificate {2}[0-9a-f]{16}, valid for 23h 59m/,
+      /^certificate {2}[0-9a-f]{16}, valid for 23h \d\dm/,
     );
     expect(shown.filter((line) => /^\d+ {2}/.test(line)).map((line) => line.split('  ')[2])).toEqual([
       'node_provisioning_requested',

@@ -23,6 +23,8 @@ export interface LogVerification {
  * swapped event is named by its position. An end that was cut off shows only against what was folded from it, or a hash kept elsewhere.
  */
 export async function verifyLog(pool: pg.Pool): Promise<LogVerification> {
+  // Asked first: what is appended while the log is read only makes it longer.
+  const folded = await pool.query<{ last: number | null }>('SELECT max(position) AS last FROM fleet.fleet_events');
   const revisions = new Map<string, number>();
   let position = 0;
   let hash = GENESIS_HASH;
@@ -36,8 +38,7 @@ export async function verifyLog(pool: pg.Pool): Promise<LogVerification> {
     }
     if (rows.length < PAGE) break;
   }
-  const { rows } = await pool.query<{ last: number | null }>('SELECT max(position) AS last FROM fleet.fleet_events');
-  const cut = (rows[0]?.last ?? 0) > position;
+  const cut = (folded.rows[0]?.last ?? 0) > position;
   return { position, hash, fault: cut ? { position: position + 1, reason: 'cut_short' } : undefined };
 }
 

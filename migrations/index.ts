@@ -4,11 +4,15 @@ import { createPool, READER_LIMITS } from '../src/database/connect.ts';
 import { grantStatements } from '../src/database/grants.ts';
 import { DEFINITION_DIGEST } from '../src/projector/digest.ts';
 import { rebuild } from '../src/projector/rebuild.ts';
-import * as log from './001-log.ts';
-import * as telemetry from './002-telemetry.ts';
-import * as roles from './003-roles.ts';
+import { up as log } from './001-log.ts';
+import { up as telemetry } from './002-telemetry.ts';
+import { up as roles } from './003-roles.ts';
 
-const migrations: Record<string, Migration> = { '001-log': log, '002-telemetry': telemetry, '003-roles': roles };
+const migrations: Record<string, Migration> = {
+  '001-log': { up: log },
+  '002-telemetry': { up: telemetry },
+  '003-roles': { up: roles },
+};
 
 /** What `db migrate` did: the steps it took, and whether the projections had to be built anew. */
 export interface MigrationReport {

@@ -3,7 +3,7 @@ import pg from 'pg';
 const { INT8, TIMESTAMPTZ } = pg.types.builtins;
 
 /** Reads PostgreSQL's text form of a timestamptz (sessions are in UTC) as ms. */
-export function parseTimestamp(text: string): number {
+function parseTimestamp(text: string): number {
   return Date.parse(`${text.slice(0, 10)}T${text.slice(11)}:00`);
 }
 

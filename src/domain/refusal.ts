@@ -5,7 +5,7 @@ import type { Refusal } from './result.ts';
  * The tables of HTTP statuses (src/gateway) and exit codes (cli) are checked by the compiler against these keys.
  * `message` says what is the matter, `remedy` what to do about it; `{name}` is replaced by the refusal's detail of that name.
  */
-export const refusals = {
+const refusals = {
   node_unknown: {
     message: 'no node is known by {node}',
     remedy: 'see `pushleft-controller fleet list` for the names and ids',

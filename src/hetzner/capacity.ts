@@ -6,7 +6,7 @@ export interface HostCapacity {
 }
 
 /** Kept for the host itself (kernel, Docker, agent). Requirement, Provisioning. */
-export const HOST_RESERVE: HostCapacity = { cpuMillis: 500, memoryMb: 1024, diskGb: 20 };
+const HOST_RESERVE: HostCapacity = { cpuMillis: 500, memoryMb: 1024, diskGb: 20 };
 
 /** A server type's size (`memory` and `disk` in the provider's GB) less the host reserve; undefined when nothing would be left. */
 export function hostCapacity(type: {

@@ -3,10 +3,10 @@ import * as v from 'valibot';
 const seconds = (fallback: number, most: number) =>
   v.pipe(
     v.optional(v.string(), String(fallback)),
-    v.regex(/^\d{1,6}(?:\.\d{1,3})?$/),
+    v.regex(/^\d{1,6}(?:\.\d{1,3})?$/, 'is not a number of seconds'),
     v.transform(Number),
-    v.minValue(0.01),
-    v.maxValue(most),
+    v.minValue(0.01, 'is too short'),
+    v.maxValue(most, `is longer than ${most} s`),
   );
 
 const environment = v.object({

@@ -204,7 +204,7 @@ describe('the lock', () => {
       { what: 'both transactors wait for the lock' },
     );
     await lock.release();
-    expect((await Promise.all(waiting)).map((outcome) => outcome.ok).sort()).toEqual([false, true]);
+    expect((await Promise.all(waiting)).filter((outcome) => outcome.ok)).toHaveLength(1);
     await other.close();
   });
 

@@ -3,7 +3,7 @@ import { event } from '../event/definition.ts';
 import { certificatePem, instantMs, serialHex, sha256Hex, spkiBase64, uuid } from '../fields.ts';
 
 /** Why certificates were revoked. */
-export const revocationReason = v.picklist(['operator']);
+const revocationReason = v.picklist(['operator']);
 
 /**
  * Events of a node's certificates, in the node's stream. `certificate_id` is the serial number in hex.

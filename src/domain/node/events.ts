@@ -14,7 +14,7 @@ import {
 } from '../fields.ts';
 
 /** Why provisioning of a node ended without an enrolled node. */
-export const provisioningFailure = v.picklist(['enrollment_secret_expired', 'server_create_failed', 'server_vanished']);
+const provisioningFailure = v.picklist(['enrollment_secret_expired', 'server_create_failed', 'server_vanished']);
 /** One of the reasons. */
 export type ProvisioningFailure = v.InferOutput<typeof provisioningFailure>;
 

@@ -1,3 +1,4 @@
+import type { IdentityResponse } from '../../protocol/identity.ts';
 import type { AgentRoute } from '../agent-route.ts';
 import { success } from '../answer.ts';
 
@@ -16,5 +17,5 @@ export const identity: AgentRoute<undefined> = {
         not_after: new Date(certificate.not_after).toISOString(),
       },
       trust_bundle_sha256: pki.bundleSha256,
-    }),
+    } satisfies IdentityResponse),
 };

@@ -128,6 +128,8 @@ export default class Up extends OperatorCommand {
       stopping.abort(new Interrupted(signal));
     };
     void stop();
+    // Whoever read our output has gone (`| head`): as when a terminal is closed.
+    process.stdout.on('error', () => stopping.abort(new Interrupted('SIGPIPE')));
     return stopping.signal;
   }
 }

@@ -98,9 +98,9 @@ async function queue(jobId: string, target: { nodeId: string | null; pool: 'data
 /** Gives one command after the other, and remembers the events of those that were answered. Nobody leases jobs of an empty pool. */
 function writeUntilStopped() {
   const acknowledged: AppendedEvent[] = [];
-  let stopped = false;
+  const stopping = new AbortController();
   const run = async () => {
-    while (!stopped) {
+    while (!stopping.signal.aborted) {
       const events = await queue(randomUUID(), { nodeId: null, pool: 'database' }).catch(() => []);
       acknowledged.push(...events);
       await delay(20);
@@ -110,7 +110,7 @@ function writeUntilStopped() {
   return {
     acknowledged,
     async stop() {
-      stopped = true;
+      stopping.abort();
       await running;
     },
   };

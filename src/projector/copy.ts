@@ -26,9 +26,8 @@ export function startCopy(client: pg.ClientBase, schema: string, name: TableName
   const failed = finished(stream);
   failed.catch(() => undefined);
   let chunk = '';
-  let full = false;
   const flush = () => {
-    if (chunk !== '') full = !stream.write(chunk);
+    if (chunk !== '') stream.write(chunk);
     chunk = '';
   };
   return {
@@ -38,8 +37,7 @@ export function startCopy(client: pg.ClientBase, schema: string, name: TableName
       if (chunk.length >= CHUNK) flush();
     },
     async drained() {
-      if (full) await Promise.race([once(stream, 'drain'), failed]);
-      full = false;
+      if (stream.writableNeedDrain) await Promise.race([once(stream, 'drain'), failed]);
     },
     async end() {
       flush();

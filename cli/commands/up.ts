@@ -148,7 +148,7 @@ async function stateDirectory(flag: string | undefined): Promise<string> {
 function asFailure(error: unknown, stateDir: string): Failure {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof FleetRunsError) {
-    const remedy = 'stop it with Ctrl-C in its terminal, or choose another --state-dir';
+    const remedy = 'stop it with Ctrl-C in its terminal or by `kill` and its number, or choose another --state-dir';
     return new Failure(EXIT.refused, 'fleet_runs', message, { remedy });
   }
   return new Failure(EXIT.unavailable, 'fleet_failed', message.replaceAll(/\s+/g, ' '), {

@@ -33,6 +33,8 @@ async function drawTable({ pool }: RunningFleet, signal: AbortSignal): Promise<v
       if (!(error instanceof Error) || !isConnectionError(error)) throw error;
       return ['the database does not answer'];
     });
+    // Something else has been printed since: the cursor is no longer where the drawing ended.
+    if (signal.aborted) return;
     const { columns, rows } = process.stdout;
     const fitting = lines.slice(0, rows - 1).map((line) => line.slice(0, columns - 1));
     const up = drawn === 0 ? '' : `\u001B[${drawn}A`;

@@ -20,7 +20,7 @@ export async function chooseServiceUser(
   }
   throw new Error(
     `PostgreSQL refuses to run as root, and none of these users can be used instead: ${CANDIDATES.join(', ')} ` +
-      '(a container that has no user ids but root? start it as an ordinary user, or set DATABASE_URL)',
+      '(a container that has no user ids but root? start it as an ordinary user)',
   );
 }
 

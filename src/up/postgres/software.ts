@@ -30,7 +30,7 @@ const require = createRequire(import.meta.url);
 /** Finds the programs for this machine. Throws one line that says what is not supported. */
 export async function locateSoftware(): Promise<PostgresSoftware> {
   const target = `${process.platform}-${process.arch}`;
-  const elsewhere = 'set DATABASE_URL to a PostgreSQL 18 of your own';
+  const elsewhere = '`up` needs it; gateway, scheduler and CLI run with any PostgreSQL 18 that DATABASE_URL names';
   if (process.platform !== 'linux')
     throw new Error(`embedded PostgreSQL is supported on Linux, not on ${target}: ${elsewhere}`);
   if (!runsOnGlibc())

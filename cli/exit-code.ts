@@ -17,7 +17,6 @@ export const refusalExitCodes = {
   node_not_provisioning: refused,
   node_not_failed: refused,
   node_not_active: refused,
-  node_not_enrolled: refused,
   node_silent: refused,
   capacity_unknown: refused,
   enrollment_refused: refused,
@@ -26,7 +25,7 @@ export const refusalExitCodes = {
   clock_unsafe: unavailable,
   certificate_mismatch: refused,
   job_unknown: refused,
+  job_target_unclear: refused,
   job_exists: refused,
   lease_conflict: refused,
-  lease_live: refused,
 } as const satisfies Record<RefusalCode, FailureCode>;

@@ -2,6 +2,7 @@ import { fleetEvents } from './fleet-events.ts';
 import { fleetNodeCertificates } from './fleet-node-certificates.ts';
 import { fleetNodes } from './fleet-nodes.ts';
 import { jobLeases } from './job-leases.ts';
+import { jobPayloads } from './job-payloads.ts';
 import { jobs } from './jobs.ts';
 import { nodeLiveness } from './node-liveness.ts';
 import { poolFirewalls } from './pool-firewalls.ts';
@@ -16,6 +17,7 @@ export const registry = {
   pool_firewalls: poolFirewalls,
   fleet_events: fleetEvents,
   job_leases: jobLeases,
+  job_payloads: jobPayloads,
   node_liveness: nodeLiveness,
 } as const;
 

@@ -19,6 +19,11 @@ export interface AnyTable {
   readonly name: string;
   readonly schema: 'fleet' | 'telemetry';
   readonly key: string;
+  /**
+   * Where the rows are read, for a table that is no table of its own but a part of another. Such rows are written by whoever writes
+   * that other table; what events make of them holds within the batch and is not written.
+   */
+  readonly source?: string;
   /** Others write these rows as well, so a command that reads one holds it locked until its batch commits. */
   readonly guard?: boolean;
   /** Each row is created by one event and never touched again, so a rebuild need not hold it. Exactly one table may say so. */

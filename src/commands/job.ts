@@ -1,7 +1,8 @@
 import { type CompleteJob, completeJob } from '../domain/job/complete.ts';
 import { expireLease } from '../domain/job/expire.ts';
-import { type LeaseJob, type LeaseState, leaseJob } from '../domain/job/lease.ts';
+import { type LeaseJob, type LeaseState, leaseJob, type Offer } from '../domain/job/lease.ts';
 import { type QueueJob, queueJob } from '../domain/job/queue.ts';
+import type { JobState } from '../domain/job/state.ts';
 import type { CommandDefinition } from '../transactor/command.ts';
 import { jobByLeaseRequest, queuedForNode, queuedForPool } from '../transactor/finders.ts';
 import type { Rows } from '../transactor/row-view.ts';
@@ -25,22 +26,28 @@ export const queueJobCommand: CommandDefinition<QueueJob, Parameters<typeof queu
   decide: queueJob,
 };
 
+async function loadOffer(rows: Rows, job: JobState | undefined): Promise<Offer | undefined> {
+  return job === undefined ? undefined : { job, payload: await rows.get('job_payloads', job.job_id) };
+}
+
 /** See {@link leaseJob}. */
 export const leaseJobCommand: CommandDefinition<LeaseJob, LeaseState> = {
   name: 'lease_job',
   async load(rows, { request_id, kinds, ...agent }) {
-    const [{ node, certificate }, [requested]] = await Promise.all([
+    const [{ node, certificate }, [again]] = await Promise.all([
       loadAgent(rows, agent),
       rows.find(jobByLeaseRequest, { request_id }),
     ]);
-    if (node === undefined || requested !== undefined) {
+    if (node === undefined || again !== undefined) {
+      const requested = await loadOffer(rows, again);
       return { node, certificate, requested, forNode: undefined, forPool: undefined };
     }
-    const [[forNode], [forPool]] = await Promise.all([
+    const [[own], [pooled]] = await Promise.all([
       rows.find(queuedForNode, { node_id: node.node_id, kinds }),
       node.schedulable ? rows.find(queuedForPool, { pool: node.pool, kinds }) : [],
     ]);
-    return { node, certificate, requested, forNode, forPool };
+    const [forNode, forPool] = await Promise.all([loadOffer(rows, own), loadOffer(rows, pooled)]);
+    return { node, certificate, requested: undefined, forNode, forPool };
   },
   decide: leaseJob,
 };

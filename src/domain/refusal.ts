@@ -25,7 +25,6 @@ const refusals = {
     message: 'the node is {status}',
     remedy: 'wait until it has enrolled, see `pushleft-controller fleet why`',
   },
-  node_not_enrolled: { message: 'the node has not enrolled yet', remedy: 'see `pushleft-controller fleet why`' },
   node_silent: {
     message: 'the node was last heard {silent_ms} ms ago, more than {limit_ms} ms',
     remedy: 'check the agent: `systemctl status pushleft-agent` on the host',
@@ -46,9 +45,12 @@ const refusals = {
     remedy: 'ask for a new certificate',
   },
   job_unknown: { message: 'no job has the id {job_id}', remedy: 'see `pushleft-controller job list`' },
+  job_target_unclear: {
+    message: 'job {job_id} is to be for one node or for one pool, not for both or neither',
+    remedy: 'give either --node or --pool',
+  },
   job_exists: { message: 'job {job_id} was queued before, differently', remedy: 'queue it under a new id' },
   lease_conflict: { message: 'the lease is not held with this token', remedy: 'stop the work and lease again' },
-  lease_live: { message: 'the lease of job {job_id} has not expired', remedy: 'wait until it expires' },
 } as const satisfies Record<string, { message: string; remedy: string }>;
 
 /** The closed set of refusal codes. */

@@ -47,12 +47,11 @@ const errorOf = {
   node_exists: 'internal',
   node_not_provisioning: 'internal',
   node_not_failed: 'internal',
-  node_not_enrolled: 'internal',
   node_silent: 'internal',
   capacity_unknown: 'internal',
   job_unknown: 'internal',
+  job_target_unclear: 'internal',
   job_exists: 'internal',
-  lease_live: 'internal',
 } as const satisfies Record<RefusalCode, GatewayErrorCode>;
 
 /** Why a new attempt later may do, told to clients that back off by it. */

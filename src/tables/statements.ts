@@ -22,6 +22,9 @@ function statement(name: string, text: () => string, values: unknown[]): Stateme
 
 const qualified = (table: AnyTable) => `${table.schema}.${table.name}`;
 
+/** What rows of a table are selected from. */
+export const sourceOf = (table: AnyTable): string => table.source ?? qualified(table);
+
 /**
  * Rows by key. Guard rows are locked, because others change them and a decision has to hold until its batch commits; in key order, so
  * that two writers cannot wait for one another.
@@ -30,7 +33,7 @@ export function selectByKeys(name: TableName, keys: readonly unknown[]): Stateme
   const { table } = projectionOf(name);
   return statement(`get_${name}`, () => {
     const lock = table.guard === true ? ` ORDER BY ${table.key} FOR UPDATE` : '';
-    return `SELECT ${selectList(table)} FROM ${qualified(table)} WHERE ${table.key} = ANY($1::${keyType(table)}[])${lock}`;
+    return `SELECT ${selectList(table)} FROM ${sourceOf(table)} WHERE ${table.key} = ANY($1::${keyType(table)}[])${lock}`;
   }, [keys]);
 }
 

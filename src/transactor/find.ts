@@ -2,7 +2,7 @@ import pg from 'pg';
 import { projectionOf, type RowOf, type TableName } from '../../projections/registry.ts';
 import type { Row } from '../../projections/table.ts';
 import { fieldOf } from '../tables/rows.ts';
-import type { Statement } from '../tables/statements.ts';
+import { type Statement, sourceOf } from '../tables/statements.ts';
 import { selectList, sqlType, toParameter } from '../tables/values.ts';
 
 /** What a column of a finder is compared with: a fixed value, the argument of that name, or any of a list (`anyOf` names it). */
@@ -69,7 +69,7 @@ export function findStatement(
     types.push(sqlType(shape.type));
     return `${column} = ${parameter}`;
   });
-  const source = `SELECT ${selectList(table)} FROM ${table.schema}.${table.name} WHERE ${conditions.join(' AND ')}`;
+  const source = `SELECT ${selectList(table)} FROM ${sourceOf(table)} WHERE ${conditions.join(' AND ')}`;
   // OFFSET 0 keeps the planner from walking the primary key in its order until it meets a row that satisfies the conditions.
   const candidates = find.orderBy === table.key ? `SELECT * FROM (${source} OFFSET 0) AS candidates` : source;
   const parameters = types.map((type, i) => `$${i + 1}::${type}[]`);

@@ -68,6 +68,7 @@ export class RowView implements Rows {
   /** The statements that write every changed row. */
   changes(): Statement[] {
     return TABLE_NAMES.flatMap((table) => {
+      if (projectionOf(table).table.source !== undefined) return [];
       const changed = [...this.#changedIn(table)];
       const written = changed.flatMap(([, row]) => row ?? []);
       const removed = changed.flatMap(([key, row]) => (row === undefined ? [key] : []));

@@ -8,6 +8,8 @@ const queued = {
   status: 'queued',
   result_sha256: null,
   attempt: 0,
+  free_returns: 0,
+  reissues: 0,
   leased_to: null,
   lease_request_id: null,
   lease_token_sha256: null,
@@ -36,7 +38,7 @@ describe('jobs', () => {
   test('re-issued: another token, since the first lease', () =>
     expect(
       fold('jobs', job_queued, job_leased, make('job_leased', { token_sha256: OTHER_TOKEN, reissued: true })),
-    ).toEqual([{ ...leased, lease_token_sha256: OTHER_TOKEN }]));
+    ).toEqual([{ ...leased, lease_token_sha256: OTHER_TOKEN, reissues: 1 }]));
 
   test('expired: queued at its old place, the attempt counts, the token is forgotten', () =>
     expect(fold('jobs', job_queued, job_leased, job_lease_expired)).toEqual([{ ...queued, attempt: 1 }]));
@@ -55,7 +57,20 @@ describe('jobs', () => {
   });
 
   test('handed back: queued, the attempt does not count, the token is still known', () =>
-    expect(fold('jobs', job_queued, job_leased, job_returned)).toEqual([{ ...queued, lease_token_sha256: TOKEN }]));
+    expect(fold('jobs', job_queued, job_leased, job_returned)).toEqual([
+      { ...queued, lease_token_sha256: TOKEN, free_returns: 1 },
+    ]));
+
+  test('handed back too often: queued, the attempt counts, no more free returns are used', () =>
+    expect(fold('jobs', job_queued, job_leased, make('job_returned', { attempt_spent: true }))).toEqual([
+      { ...queued, attempt: 1, lease_token_sha256: TOKEN },
+    ]));
+
+  test('re-issued, expired, leased once more: re-issues are counted anew for each attempt', () => {
+    const reissued = make('job_leased', { reissued: true });
+    const again = make('job_leased', { attempt: 2 });
+    expect(fold('jobs', job_queued, job_leased, reissued, job_lease_expired, again)).toMatchObject([{ reissues: 0 }]);
+  });
 
   test('completed: result and end, and still who did it', () =>
     expect(fold('jobs', job_queued, job_leased, job_completed)).toEqual([
@@ -99,4 +114,11 @@ describe('job_leases', () => {
 
   test('completed although the guard was lost: nothing to close', () =>
     expect(fold('job_leases', job_completed)).toEqual([]));
+});
+
+describe('job_payloads', () => {
+  test('queued: its payload is stored in the same batch', () =>
+    expect(fold('job_payloads', job_queued)).toEqual([
+      { job_id: job_queued.data.job_id, sha256: job_queued.data.payload_sha256 },
+    ]));
 });

@@ -154,7 +154,7 @@ export const sample: { readonly [T in EventType]: EventOf<T> } = {
     reissued: false,
   }),
   job_lease_expired: event('job_lease_expired', { job_id: JOB, node_id: NODE, attempt: 1 }),
-  job_returned: event('job_returned', { job_id: JOB, node_id: NODE, attempt: 1 }),
+  job_returned: event('job_returned', { job_id: JOB, node_id: NODE, attempt: 1, attempt_spent: false }),
   job_completed: event('job_completed', {
     job_id: JOB,
     node_id: NODE,

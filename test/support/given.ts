@@ -1,7 +1,7 @@
 import type { Body, Decision, Reply } from '../../src/domain/decision.ts';
 import type { FleetEvent, NewEvent } from '../../src/domain/event/catalogue.ts';
 import type { EventMetadata } from '../../src/domain/event/recorded.ts';
-import type { LeaseGuard } from '../../src/domain/job/state.ts';
+import type { LeaseGuard, StoredPayload } from '../../src/domain/job/state.ts';
 import type { RefusalCode } from '../../src/domain/refusal.ts';
 import type { Refusal } from '../../src/domain/result.ts';
 import { jobStream, nodeStream, poolStream } from '../../src/domain/stream.ts';
@@ -81,6 +81,18 @@ class Given {
   /** Telemetry was lost, and a lease's guard with it. */
   withoutLease(jobId: string): this {
     this.#rows.remove('job_leases', jobId);
+    return this;
+  }
+
+  /** Telemetry was lost or erased, and a job's payload with it. */
+  withoutPayload(jobId: string): this {
+    this.#rows.remove('job_payloads', jobId);
+    return this;
+  }
+
+  /** A job's payload is another than its event says. */
+  payload(row: StoredPayload): this {
+    this.#rows.putPayload(row);
     return this;
   }
 

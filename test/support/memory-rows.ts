@@ -2,7 +2,7 @@ import type { Key } from '../../projections/projection.ts';
 import { projectionOf, type RowOf, TABLE_NAMES, type TableName } from '../../projections/registry.ts';
 import type { Row } from '../../projections/table.ts';
 import type { RecordedEvent } from '../../src/domain/event/recorded.ts';
-import type { LeaseGuard } from '../../src/domain/job/state.ts';
+import type { LeaseGuard, StoredPayload } from '../../src/domain/job/state.ts';
 import type { NodeLiveness } from '../../src/domain/node/state.ts';
 import { FoldState } from '../../src/projector/fold-state.ts';
 import { type AnyFinder, compareBy, type Finder, type FinderArguments, matches } from '../../src/transactor/find.ts';
@@ -51,8 +51,13 @@ export class MemoryRows implements Rows {
     this.#telemetry.set(`job_leases ${row.job_id}`, row);
   }
 
+  /** Somebody writes a body, without an event. */
+  putPayload(row: StoredPayload): void {
+    this.#telemetry.set(`job_payloads ${row.job_id}`, row);
+  }
+
   /** Loses a row of telemetry. */
-  remove(table: 'node_liveness' | 'job_leases', key: string): void {
+  remove(table: 'node_liveness' | 'job_leases' | 'job_payloads', key: string): void {
     this.#telemetry.set(`${table} ${key}`, undefined);
   }
 

@@ -178,7 +178,7 @@ describe('a batch', () => {
     const gathering = execute(transactor, requestNodeCommand, nodeRequest());
     const outcomes = [
       execute(transactor, requestNodeCommand, nodeRequest()),
-      execute(transactor, custom({ decide: () => refuse('node_not_enrolled') }), null),
+      execute(transactor, custom({ decide: () => refuse('capacity_unknown') }), null),
       execute(transactor, requestNodeCommand, nodeRequest()),
     ];
     await lock.release();

@@ -24,7 +24,9 @@ export const meanings: Readonly<Record<EventType, string>> = {
   job_queued: 'A job waits for one node or for any node of a pool.',
   job_leased: 'A node has the job until the lease ends; re-issued when the answer to the same request was lost.',
   job_lease_expired: 'The node was not heard in time; its token is worthless and the job waits again.',
-  job_returned: 'The agent handed the job back undone; the attempt does not count.',
+  job_returned:
+    'The agent handed the job back undone; the attempt counts only where the job was handed back too often.',
   job_completed: 'The job succeeded; its result lies outside the log.',
-  job_failed: 'The job failed: as its agent reported, or because its attempts are used up.',
+  job_failed:
+    'The job failed: as its agent reported, because its attempts are used up, or because its payload is lost.',
 };

@@ -6,6 +6,9 @@ import type { NodeState } from '../node/state.ts';
 import { jobStream } from '../stream.ts';
 import type { JobState, LeaseGuard } from './state.ts';
 
+/** How often a job may be handed back without using an attempt: agents stop now and then, but not for ever. */
+export const MAX_FREE_RETURNS = 3;
+
 /** An agent reports how a job ended; `returned` hands it back undone (the agent is stopping). The result is canonical JSON text. */
 export interface CompleteJob extends AgentIdentity {
   readonly job_id: string;
@@ -17,7 +20,8 @@ export interface CompleteJob extends AgentIdentity {
 
 /**
  * Ends a lease with its outcome. Completion and expiry exclude one another: whoever closes the guard first wins, so a completion that
- * comes after the deadline but before the expiry was decided still counts. An accepted completion repeated is nothing new.
+ * comes after the deadline but before the expiry was decided still counts. An accepted completion repeated is nothing new. A job that
+ * was handed back {@link MAX_FREE_RETURNS} times spends an attempt with each further time.
  * Refuses what {@link authenticate} refuses, and lease_conflict (another token, another node, fenced, unknown job).
  */
 export function completeJob(
@@ -39,7 +43,7 @@ export function completeJob(
   if (job === undefined || !held) return refuse('lease_conflict');
   if (job.status !== 'leased') return isRepeated(command, job) ? nothing() : refuse('lease_conflict');
   if (lease !== undefined && lease.token_sha256 !== command.token_sha256) return refuse('lease_conflict');
-  const ended = append(jobStream(job.job_id), endEvent(command, job, nodeId));
+  const ended = append(jobStream(job.job_id), ...endEvents(command, job, nodeId));
   if (command.outcome === 'returned') return ended;
   const body: Body = { jobId: job.job_id, role: 'result', sha256: command.result_sha256, text: command.result };
   return withBodies(ended, body);
@@ -53,21 +57,25 @@ function isRepeated({ outcome, result_sha256 }: CompleteJob, job: JobState): boo
     case 'failed':
       return job.status === 'failed' && job.result_sha256 === result_sha256;
     case 'returned':
-      return job.status === 'queued';
+      // The token of an expired lease is forgotten, so attempts that this token used up were used up by handing back.
+      return job.status === 'queued' || job.failure_reason === 'attempts_exhausted';
   }
 }
 
-function endEvent(command: CompleteJob, job: JobState, nodeId: string): FleetEvent {
+function endEvents(command: CompleteJob, job: JobState, nodeId: string): FleetEvent[] {
   const common = { job_id: job.job_id, node_id: nodeId, attempt: job.attempt };
+  const { result_sha256 } = command;
   switch (command.outcome) {
     case 'succeeded':
-      return { type: 'job_completed', data: { ...common, result_sha256: command.result_sha256 } };
+      return [{ type: 'job_completed', data: { ...common, result_sha256 } }];
     case 'failed':
-      return {
-        type: 'job_failed',
-        data: { ...common, reason: 'agent_reported', result_sha256: command.result_sha256 },
-      };
-    case 'returned':
-      return { type: 'job_returned', data: common };
+      return [{ type: 'job_failed', data: { ...common, reason: 'agent_reported', result_sha256 } }];
+    case 'returned': {
+      const spent = job.free_returns >= MAX_FREE_RETURNS;
+      const returned: FleetEvent = { type: 'job_returned', data: { ...common, attempt_spent: spent } };
+      if (!spent || job.attempt < job.max_attempts) return [returned];
+      const reason = 'attempts_exhausted';
+      return [returned, { type: 'job_failed', data: { ...common, reason, result_sha256: null } }];
+    }
   }
 }

@@ -2,6 +2,8 @@ import * as v from 'valibot';
 import { event } from '../event/definition.ts';
 import { count, instantMs, jobKind, pool, sha256Hex, uuid } from '../fields.ts';
 
+const returned = { job_id: uuid, node_id: uuid, attempt: count } as const;
+
 /** Events of stream `job-<id>`. Payloads and results are digests here; the bodies lie in an erasable table. */
 export const jobEvents = {
   job_queued: event(
@@ -27,14 +29,21 @@ export const jobEvents = {
     }),
   ),
   job_lease_expired: event(v.strictObject({ job_id: uuid, node_id: uuid, attempt: count })),
-  job_returned: event(v.strictObject({ job_id: uuid, node_id: uuid, attempt: count })),
+  job_returned: {
+    version: 2,
+    data: v.strictObject({ ...returned, attempt_spent: v.boolean() }),
+    // At first every return was free.
+    earlier: {
+      1: { data: v.strictObject(returned), upcast: (data: object) => ({ ...data, attempt_spent: false }) },
+    },
+  },
   job_completed: event(v.strictObject({ job_id: uuid, node_id: uuid, attempt: count, result_sha256: sha256Hex })),
   job_failed: event(
     v.strictObject({
       job_id: uuid,
       node_id: uuid,
       attempt: count,
-      reason: v.picklist(['agent_reported', 'attempts_exhausted']),
+      reason: v.picklist(['agent_reported', 'attempts_exhausted', 'payload_missing']),
       result_sha256: v.nullable(sha256Hex),
     }),
   ),

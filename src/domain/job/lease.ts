@@ -3,7 +3,7 @@ import type { CertificateState } from '../certificate/state.ts';
 import { append, type Decision, type DecisionTime, nothing, refuse, replying } from '../decision.ts';
 import type { NodeState } from '../node/state.ts';
 import { jobStream } from '../stream.ts';
-import type { JobState } from './state.ts';
+import type { JobState, StoredPayload } from './state.ts';
 
 /** An agent asks for work. The token itself stays with the gateway that made it; the log holds its SHA-256. */
 export interface LeaseJob extends AgentIdentity {
@@ -13,31 +13,55 @@ export interface LeaseJob extends AgentIdentity {
   readonly lease_ms: number;
 }
 
+/** How often the lease of one attempt is issued again. Each time is an event, so an agent that only asks must come to an end. */
+export const MAX_REISSUES = 5;
+
+/** A job that may be handed out, and its payload as far as it is still stored. */
+export interface Offer {
+  readonly job: JobState;
+  readonly payload: StoredPayload | undefined;
+}
+
 /** What a lease is decided on: who asks, the job this request was given before, and the oldest that waits for node and pool. */
 export interface LeaseState {
   readonly node: NodeState | undefined;
   readonly certificate: CertificateState | undefined;
-  readonly requested: JobState | undefined;
-  readonly forNode: JobState | undefined;
-  readonly forPool: JobState | undefined;
+  readonly requested: Offer | undefined;
+  readonly forNode: Offer | undefined;
+  readonly forPool: Offer | undefined;
 }
 
 /**
  * Hands a job to a node for a bounded time: its own jobs first, then its pool's when it is schedulable. A repeated `request_id` (the
- * answer was lost) gets the same job under a fresh token, never a second one. Replies `job_id: null` when nothing waits.
- * Refuses what {@link authenticate} refuses, and node_not_active.
+ * answer was lost) gets the same job under a fresh token, never a second one, and at most {@link MAX_REISSUES} times: then the lease is
+ * left to run out. Replies `job_id: null` when nothing waits. A job whose payload is gone can be done by nobody: it fails, and the reply
+ * says with `failed_job_id` that it is worth asking again. Refuses what {@link authenticate} refuses, and node_not_active.
  */
 export function leaseJob(request: LeaseJob, state: LeaseState, { now }: DecisionTime): Decision {
   const identity = authenticate(request, state, { now });
   if (!identity.ok) return identity;
   const { node } = identity.value;
   if (node.status !== 'active') return refuse('node_not_active', { status: node.status });
-  if (state.requested !== undefined && state.requested.leased_to === node.node_id) {
-    const again = state.requested.status === 'leased';
-    return again ? grant(request, state.requested, node, now, true) : nothing({ job_id: null });
+  const { requested } = state;
+  if (requested !== undefined && requested.job.leased_to === node.node_id) {
+    const again = requested.job.status === 'leased' && requested.job.reissues < MAX_REISSUES;
+    return again ? handOut(request, requested, node, now, true) : nothing({ job_id: null });
   }
-  const job = state.forNode ?? (node.schedulable ? state.forPool : undefined);
-  return job === undefined ? nothing({ job_id: null }) : grant(request, job, node, now, false);
+  const offer = state.forNode ?? (node.schedulable ? state.forPool : undefined);
+  return offer === undefined ? nothing({ job_id: null }) : handOut(request, offer, node, now, false);
+}
+
+function handOut(request: LeaseJob, { job, payload }: Offer, node: NodeState, now: number, again: boolean): Decision {
+  return payload?.sha256 === job.payload_sha256 ? grant(request, job, node, now, again) : failForPayload(job, node);
+}
+
+function failForPayload(job: JobState, node: NodeState): Decision {
+  const { job_id, attempt } = job;
+  const failed = append(jobStream(job_id), {
+    type: 'job_failed',
+    data: { job_id, node_id: node.node_id, attempt, reason: 'payload_missing', result_sha256: null },
+  });
+  return replying(failed, { job_id: null, failed_job_id: job_id });
 }
 
 function grant(request: LeaseJob, job: JobState, node: NodeState, now: number, reissued: boolean): Decision {

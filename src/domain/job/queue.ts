@@ -7,17 +7,25 @@ import type { JobState } from './state.ts';
 /** A job to be queued, its payload as canonical JSON text. Exactly one of `node_id` and `pool` says who may take it. */
 export type QueueJob = EventData<'job_queued'> & { readonly payload: string };
 
-/** Queues a job. The same job again is nothing new. Refuses: job_exists, node_unknown. */
+/** What a job is queued with: two jobs of one id that agree in all of it are the same job. */
+const QUEUED_WITH = [
+  'kind',
+  'node_id',
+  'pool',
+  'org_id',
+  'payload_sha256',
+  'max_attempts',
+] as const satisfies readonly (keyof JobState & keyof EventData<'job_queued'>)[];
+
+/** Queues a job. The same job again is nothing new. Refuses: job_target_unclear, job_exists, node_unknown. */
 export function queueJob(
   { payload, ...job }: QueueJob,
   state: { job: JobState | undefined; node: NodeState | undefined },
 ): Decision {
-  if (state.job !== undefined) {
-    const same =
-      state.job.payload_sha256 === job.payload_sha256 &&
-      state.job.kind === job.kind &&
-      state.job.node_id === job.node_id &&
-      state.job.pool === job.pool;
+  if ((job.node_id === null) === (job.pool === null)) return refuse('job_target_unclear', { job_id: job.job_id });
+  const { job: known } = state;
+  if (known !== undefined) {
+    const same = QUEUED_WITH.every((field) => known[field] === job[field]);
     return same ? nothing({ job_id: job.job_id }) : refuse('job_exists', { job_id: job.job_id });
   }
   if (job.node_id !== null && state.node === undefined) return refuse('node_unknown', { node: job.node_id });

@@ -15,6 +15,10 @@ export interface JobState {
   readonly result_sha256: string | null;
   readonly max_attempts: number;
   readonly attempt: number;
+  /** How often it was handed back without using an attempt. */
+  readonly free_returns: number;
+  /** How often the lease of this attempt was issued again, because its answer seemed lost. */
+  readonly reissues: number;
   readonly leased_to: string | null;
   readonly lease_request_id: string | null;
   readonly lease_token_sha256: string | null;
@@ -23,6 +27,12 @@ export interface JobState {
   readonly queued_at: number;
   readonly leased_at: number | null;
   readonly finished_at: number | null;
+}
+
+/** That the payload of a job is stored, and which. It is telemetry: it may be erased, or lost, while the job waits. */
+export interface StoredPayload {
+  readonly job_id: string;
+  readonly sha256: string;
 }
 
 /**

@@ -6,7 +6,7 @@ import { type HostFacts, hostFactsDiffer } from '../../domain/node/host-facts.ts
 import { LeaseRequest } from '../../protocol/lease.ts';
 import type { CommandOutcome } from '../../transactor/command.ts';
 import { type AgentCall, type AgentRoute, commandOptions, goneSignal } from '../agent-route.ts';
-import { type Answer, problem, refused, success } from '../answer.ts';
+import { type Answer, refused, success } from '../answer.ts';
 import { reading } from '../database.ts';
 import type { Services } from '../services.ts';
 import { toVersionToken } from '../version-token.ts';
@@ -102,11 +102,22 @@ async function tryLease(call: Call, services: Services): Promise<Answer | undefi
   });
 }
 
+/** Asks until there is a job that can be done, or none: one whose payload is gone fails, and must not stop those behind it. */
+async function grant(call: Call, services: Services): Promise<Answer | undefined> {
+  for (;;) {
+    const decided = await decideLease(call, services);
+    if (decided !== 'again') return decided;
+  }
+}
+
 /**
  * Decides the lease under the lock. The command has an id of its own, not the request's: a repeated request is decided again, so that
  * the job comes with a fresh token (the old one was never stored, and may have been lost on the way).
  */
-async function grant(call: Call, { transactor, config, metrics, pool, log }: Services): Promise<Answer | undefined> {
+async function decideLease(
+  call: Call,
+  { transactor, config, metrics, pool, log }: Services,
+): Promise<Answer | 'again' | undefined> {
   const token = randomBytes(32).toString('base64url');
   const askedAt = Date.now();
   const outcome = await transactor.execute(
@@ -121,6 +132,11 @@ async function grant(call: Call, { transactor, config, metrics, pool, log }: Ser
     commandOptions(call),
   );
   if (!outcome.ok) return refused(outcome.refusal);
+  const { failed_job_id: failed } = outcome.reply;
+  if (failed !== undefined) {
+    log.error({ job: failed }, 'the payload of a job is gone, so it has failed');
+    return 'again';
+  }
   const granted = readGrant(outcome);
   if (granted === undefined) return undefined;
   const { rows } = await reading(() =>
@@ -131,10 +147,8 @@ async function grant(call: Call, { transactor, config, metrics, pool, log }: Ser
     }),
   );
   const [payload] = rows;
-  if (payload === undefined) {
-    log.error({ job: granted.jobId }, 'the payload of a leased job is gone');
-    return problem('unavailable');
-  }
+  // Erased since the decision: deciding the same request again fails the job.
+  if (payload === undefined) return 'again';
   metrics.leaseGranted();
   // By this gateway's clock and from before the decision: the agent compares it with the Date of this answer, and errs to the safe side.
   const expiresAt = new Date(askedAt + config.leaseMs).toISOString();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { completeJobCommand, leaseJobCommand } from '../../../src/commands/job.ts';
 import type { FleetEvent } from '../../../src/domain/event/catalogue.ts';
-import type { CompleteJob } from '../../../src/domain/job/complete.ts';
+import { type CompleteJob, MAX_FREE_RETURNS } from '../../../src/domain/job/complete.ts';
 import {
   admitted,
   CERTIFICATE_LIFETIME_MS,
@@ -208,5 +208,38 @@ describe('a job that was handed back', () => {
         },
       ),
     ).toEqual([make('job_leased', { node_id: OTHER_NODE, request_id: OTHER_REQUEST, token_sha256: OTHER_TOKEN })]);
+  });
+});
+
+describe('a job that is handed back again and again', () => {
+  const backAndForth = (times: number) => Array.from({ length: times }, () => [sample.job_returned, sample.job_leased]);
+  const tooOften = (maxAttempts: number) =>
+    given(
+      ...admitted,
+      make('job_queued', { max_attempts: maxAttempts }),
+      sample.job_leased,
+      ...backAndForth(MAX_FREE_RETURNS).flat(),
+    );
+  const spent = make('job_returned', { attempt_spent: true });
+
+  test('the last time that is free: costs no attempt', async () =>
+    expect(
+      await given(...running, ...backAndForth(MAX_FREE_RETURNS - 1).flat()).when(completeJobCommand, handBack),
+    ).toEqual([sample.job_returned]));
+
+  test('once more: the attempt is spent', async () =>
+    expect(await tooOften(3).when(completeJobCommand, handBack)).toEqual([spent]));
+
+  test('once more, on its last attempt: failed', async () =>
+    expect(await tooOften(1).when(completeJobCommand, handBack)).toEqual([
+      spent,
+      make('job_failed', { reason: 'attempts_exhausted', result_sha256: null }),
+    ]));
+
+  test('failed so, and repeated: no new event', async () => {
+    const history = tooOften(1);
+    await history.when(completeJobCommand, handBack);
+    expect(await history.when(completeJobCommand, handBack)).toEqual([]);
+    expect(await history.when(completeJobCommand, succeed)).toEqual(conflict);
   });
 });

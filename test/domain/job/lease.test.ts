@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { leaseJobCommand } from '../../../src/commands/job.ts';
 import type { FleetEvent } from '../../../src/domain/event/catalogue.ts';
-import type { LeaseJob } from '../../../src/domain/job/lease.ts';
+import { type LeaseJob, MAX_REISSUES } from '../../../src/domain/job/lease.ts';
 import {
   admitted,
   CERTIFICATE_LIFETIME_MS,
+  digest,
   enrolled,
   FINGERPRINT,
   forOtherNode,
@@ -140,6 +141,15 @@ describe('the answer was lost and the same request comes again', () => {
       make('job_leased', { token_sha256: OTHER_TOKEN, attempt: 2 }),
     ]));
 
+  test('re-issued as often as a lease is: nothing, no event', async () => {
+    const history = given(...waiting);
+    for (let i = 0; i < MAX_REISSUES; i += 1) {
+      expect(await history.when(leaseJobCommand, again)).toMatchObject([{ data: { reissued: true } }]);
+    }
+    expect(await history.reply(leaseJobCommand, again)).toEqual(nothingWaits);
+    expect(await history.when(leaseJobCommand, again)).toEqual([]);
+  });
+
   test("a stranger's request id: nothing", async () =>
     expect(
       await given(...waiting, ...forOtherNode(admitted)).reply(leaseJobCommand, {
@@ -147,6 +157,44 @@ describe('the answer was lost and the same request comes again', () => {
         fingerprint: SECOND_FINGERPRINT,
       }),
     ).toEqual(nothingWaits));
+});
+
+describe('the payload of a job is gone', () => {
+  const later = make('job_queued', { job_id: LATER_JOB });
+  const lost = { reason: 'payload_missing', result_sha256: null } as const;
+
+  test('it is the next: job_failed, and told to ask again', async () => {
+    const history = () => given(...enrolled, queued, later).withoutPayload(JOB);
+    expect(await history().when(leaseJobCommand, lease)).toEqual([make('job_failed', { ...lost, attempt: 0 })]);
+    expect(await history().reply(leaseJobCommand, lease)).toEqual({ job_id: null, failed_job_id: JOB });
+  });
+
+  test('asked again: the job behind it', async () => {
+    const history = given(...enrolled, queued, later).withoutPayload(JOB);
+    await history.when(leaseJobCommand, lease);
+    expect(await history.when(leaseJobCommand, lease)).toEqual([make('job_leased', { job_id: LATER_JOB })]);
+  });
+
+  test('another body is in its place: job_failed', async () =>
+    expect(
+      await given(...enrolled, queued)
+        .payload({ job_id: JOB, sha256: digest('b0d9') })
+        .when(leaseJobCommand, lease),
+    ).toEqual([make('job_failed', { ...lost, attempt: 0 })]));
+
+  test('it waits for the pool: job_failed', async () =>
+    expect(
+      await given(...admitted, forPool)
+        .withoutPayload(LATER_JOB)
+        .when(leaseJobCommand, lease),
+    ).toEqual([make('job_failed', { ...lost, job_id: LATER_JOB, attempt: 0 })]));
+
+  test('it was leased, and the same request comes again: job_failed, not another lease', async () =>
+    expect(
+      await given(...enrolled, queued, leased)
+        .withoutPayload(JOB)
+        .when(leaseJobCommand, again),
+    ).toEqual([make('job_failed', lost)]));
 });
 
 describe('an agent that may not have work', () => {

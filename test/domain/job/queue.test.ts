@@ -39,11 +39,19 @@ describe('a job is queued', () => {
     { payload_sha256: digest('b0d9') },
     { kind: 'other_kind' },
     { node_id: null, pool: 'build' },
-    { pool: 'build' },
+    { max_attempts: 2 },
+    { org_id: NODE },
   ] as const)('same id, other %o: refused', async (difference) =>
     expect(await given(node, sample.job_queued).when(queueJobCommand, { ...job, ...difference })).toEqual(
       refusal('job_exists', { job_id: JOB }),
     ),
+  );
+
+  test.each([
+    ['both a node and a pool', { ...job, pool: 'build' as const }],
+    ['neither', { ...job, node_id: null }],
+  ])('for %s: refused', async (_, unclear) =>
+    expect(await given(node).when(queueJobCommand, unclear)).toEqual(refusal('job_target_unclear', { job_id: JOB })),
   );
 
   test('for an unknown node: refused', async () =>

@@ -48,8 +48,9 @@ export default class Up extends OperatorCommand {
     provision: Flags.boolean({ summary: 'Provision nodes.', default: true, allowNo: true }),
     jobs: Flags.boolean({ summary: 'Have each node examine its host.', default: true, allowNo: true }),
     'exit-when-ready': Flags.boolean({ summary: 'Stop when all of that is done; the last line is one JSON object.' }),
+    'any-ports': Flags.boolean({ summary: 'On the first start take any free ports, not 8443, 8444, 8445 and 8480.' }),
     'restart-after': Flags.integer({
-      summary: 'Start a part that died again after this time.',
+      summary: 'Start a part that died again after this time, and again until it runs.',
       helpValue: 'SECONDS',
       min: 0,
       max: RESTART_MAX_SECONDS,
@@ -65,6 +66,7 @@ export default class Up extends OperatorCommand {
       stateDir,
       env: process.env,
       programVersion: this.config.version,
+      anyPorts: flags['any-ports'],
       say,
       onTrouble: (line) => process.stderr.write(`${this.config.bin}: ${line}\n`),
       restartAfterMs: restartAfter === undefined ? undefined : restartAfter * 1_000,

@@ -45,7 +45,7 @@ async function drawTable({ pool }: RunningFleet, signal: AbortSignal): Promise<v
 }
 
 /** The overview as lines: one a node, then the last events. */
-export function overviewLines({ nodes, jobsDone, events, moment }: FleetOverview): string[] {
+function overviewLines({ nodes, jobsDone, events, moment }: FleetOverview): string[] {
   const table = tableLines(nodes, [
     { heading: 'NAME', value: ({ node }) => node.name },
     { heading: 'STATUS', value: ({ node }) => (node.status === 'active' ? 'active' : node.provision_state) },

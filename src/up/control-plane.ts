@@ -11,6 +11,7 @@ import type { Watch } from './watch.ts';
 /** Chosen where they are free, otherwise any that is. A state directory tries for those it had before. */
 const PREFERRED_PORTS = { gateway: 8443, enroll: 8444, admin: 8445, hetzner: 8480 } as const;
 type Ports = Record<keyof typeof PREFERRED_PORTS, number>;
+const NO_PREFERENCE: Ports = { gateway: 0, enroll: 0, admin: 0, hetzner: 0 };
 
 /** Between the choice of a port and its use another program may take it. */
 const PORT_ATTEMPTS = 3;
@@ -25,6 +26,8 @@ export interface ControlPlaneInput extends Pick<EnvironmentInput, 'database' | '
 }
 
 interface ControlPlaneOptions extends Pick<EnvironmentInput, 'stateDir' | 'env'> {
+  /** Whether a first start takes any free ports instead of the usual ones. */
+  readonly anyPorts: boolean;
   readonly say: (line: string) => void;
   readonly record: UpRecordFile;
   readonly watch: Watch;
@@ -53,11 +56,12 @@ export class ControlPlane {
 
   /** Answers when all are ready; once more with other ports when somebody was faster. Throws one line that names the log to look at. */
   async start(input: ControlPlaneInput): Promise<Environments> {
-    const { stateDir, env, record, say } = this.#options;
+    const { stateDir, env, anyPorts, record, say } = this.#options;
     const { earlierPorts } = input;
+    const preferred = { ...(anyPorts ? NO_PREFERENCE : PREFERRED_PORTS), ...known(earlierPorts) };
     const hetznerToken = newToken();
     for (let attempt = 1; ; attempt += 1) {
-      const ports: Ports = await choosePorts({ ...PREFERRED_PORTS, ...known(earlierPorts) });
+      const ports: Ports = await choosePorts(preferred);
       const restarted = 'gateway' in earlierPorts;
       const urls = urlsOf(ports);
       const own = { stateDir, env, ports, hetznerUrl: urls.hetzner, hetznerToken, restarted };
@@ -113,7 +117,7 @@ export class ControlPlane {
 
   async #restart(name: string): Promise<void> {
     const program = this.#programs.get(name);
-    if (program !== undefined) await this.#startProgram(program);
+    if (program !== undefined) await this.#supervisor.start(program);
   }
 
   async #hasSchedulerBeacon(pool: pg.Pool): Promise<boolean> {

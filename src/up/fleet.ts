@@ -19,6 +19,8 @@ export interface FleetOptions extends WatchOptions {
   /** `up`'s own environment; see settings.ts for what of it is handed on. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly programVersion: string;
+  /** Whether a first start takes any free ports instead of 8443, 8444, 8445 and 8480. */
+  readonly anyPorts: boolean;
   /** Called with one line for each step. */
   readonly say: (line: string) => void;
 }
@@ -93,7 +95,7 @@ export class LocalFleet {
   }
 
   async #start(signal: AbortSignal): Promise<RunningFleet> {
-    const { stateDir, env, programVersion, say } = this.#options;
+    const { stateDir, env, programVersion, anyPorts, say } = this.#options;
     const { record, earlierPorts } = await this.#takeOver();
     const postgres = await this.#startPostgres();
     signal.throwIfAborted();
@@ -102,7 +104,7 @@ export class LocalFleet {
     this.#opened.defer(() => pool.end());
     const names = { dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'] };
     const pki = await ensureDevelopmentPki(join(stateDir, 'pki'), { ...names, now: Date.now() });
-    const controlPlane = new ControlPlane({ stateDir, env, say, record, watch: this.#watch });
+    const controlPlane = new ControlPlane({ stateDir, env, anyPorts, say, record, watch: this.#watch });
     this.#controlPlane = controlPlane;
     this.#opened.defer(() => controlPlane.stop());
     this.#opened.defer(() => this.#watch.close());

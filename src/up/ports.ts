@@ -3,11 +3,11 @@ import { createServer } from 'node:net';
 const LOOPBACK = '127.0.0.1';
 
 /**
- * Answers the preferred port where nothing listens on it at loopback, or else a free one. `taken` are ports that were
+ * Answers the preferred port where nothing listens on it at loopback, or else a free one; 0 prefers none. `taken` are ports that were
  * chosen before and are not listened on yet. Another program may still come first: who listens must report it.
  */
 export async function choosePort(preferred: number, taken: ReadonlySet<number> = new Set()): Promise<number> {
-  if (!taken.has(preferred) && (await bindOnce(preferred)) !== undefined) return preferred;
+  if (preferred !== 0 && !taken.has(preferred) && (await bindOnce(preferred)) !== undefined) return preferred;
   for (;;) {
     const port = await bindOnce(0);
     if (port === undefined) throw new Error(`no free port at ${LOOPBACK}`);

@@ -28,7 +28,7 @@ export class Watch {
     this.#options = options;
   }
 
-  /** Aborts, with what happened, when something died that nobody starts again. */
+  /** Aborts, with what happened, when something died that nobody is going to start again. */
   get broken(): AbortSignal {
     return this.#broken.signal;
   }
@@ -56,15 +56,16 @@ export class Watch {
 
   async #restartLater({ name, logFile, restart }: UnexpectedEnd, afterMs: number): Promise<void> {
     const { signal } = this.#closing;
-    await delay(afterMs, undefined, { signal }).catch(() => undefined);
-    if (signal.aborted) return;
-    try {
-      await restart();
-      this.#options.onTrouble(`${name} runs again`);
-    } catch (error) {
-      const line = `${name} cannot be started again: ${error instanceof Error ? error.message : ''}; its log is ${logFile}`;
-      this.#options.onTrouble(line);
-      this.#broken.abort(new Error(line, { cause: error }));
+    for (;;) {
+      await delay(afterMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      try {
+        await restart();
+        return this.#options.onTrouble(`${name} runs again`);
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        this.#options.onTrouble(`${name} cannot be started again yet: ${reason}; its log is ${logFile}`);
+      }
     }
   }
 }

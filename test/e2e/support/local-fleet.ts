@@ -44,7 +44,7 @@ export function startUp(
   env: Readonly<Record<string, string>> = {},
 ): RunningUp {
   const stateDir = join(folder, '.pushleft');
-  const child = spawn(process.execPath, [LAUNCHER, 'up', ...args], {
+  const child = spawn(process.execPath, [LAUNCHER, 'up', '--any-ports', ...args], {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '', HOME: folder, PUSHLEFT_OPERATOR: 'tester@test', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

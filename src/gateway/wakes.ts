@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
-import { type ConnectionOptions, clientConfig } from '../database/connect.ts';
+import { type ConnectionOptions, createClient } from '../database/connect.ts';
 import { LOG_CHANNEL } from '../log/postgres/append.ts';
 import type { Loader, Tick } from './loader.ts';
 
@@ -101,7 +100,7 @@ export class Wakes {
 
   async #listen(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      const client = new pg.Client(clientConfig(this.#connection));
+      const client = createClient(this.#connection);
       const lost = Promise.withResolvers<void>();
       client.on('error', () => lost.resolve());
       client.on('end', () => lost.resolve());

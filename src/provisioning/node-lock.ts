@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import pg from 'pg';
-import { clientConfig, READER_LIMITS } from '../database/connect.ts';
+import type pg from 'pg';
+import { createClient, READER_LIMITS } from '../database/connect.ts';
 
 /** A node's lock, held by a database session of its own: it ends with the process, however that ends. */
 export interface NodeLock {
@@ -27,7 +27,7 @@ export class LockLostError extends Error {
  */
 export function nodeLocker({ url, program }: { url: string; program: string }): NodeLocker {
   return async (nodeId) => {
-    const client = new pg.Client(clientConfig({ url, program, limits: READER_LIMITS }));
+    const client = createClient({ url, program, limits: READER_LIMITS });
     const lost = new AbortController();
     const lose = (cause?: unknown) =>
       lost.abort(new LockLostError('the database session that held the node lock is lost', { cause }));

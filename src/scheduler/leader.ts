@@ -1,5 +1,5 @@
-import pg from 'pg';
-import { type ConnectionOptions, clientConfig } from '../database/connect.ts';
+import type pg from 'pg';
+import { type ConnectionOptions, createClient } from '../database/connect.ts';
 import { LEADER_LOCK } from '../database/locks.ts';
 
 /**
@@ -40,8 +40,7 @@ export class Leadership {
 
   async #connect(): Promise<pg.Client> {
     if (this.#client !== undefined) return this.#client;
-    const config = clientConfig(this.#options);
-    const client = new pg.Client({ ...config, options: `${config.options} -c idle_session_timeout=${this.#idleMs}` });
+    const client = createClient(this.#options, { idleSessionMs: this.#idleMs });
     client.on('error', () => this.#lose(client));
     client.on('end', () => this.#lose(client));
     await client.connect();

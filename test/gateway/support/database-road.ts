@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** The way from a gateway to the run's PostgreSQL: a socket in between that can be closed, as if the server were gone. */
+/** The way from a program to the run's PostgreSQL: a socket in between that can be closed, as if the server were gone, or go silent. */
 export interface DatabaseRoad extends AsyncDisposable {
   /** A database's URL by this road, from its own. */
   via(url: string): string;
@@ -13,6 +13,13 @@ export interface DatabaseRoad extends AsyncDisposable {
   close(): Promise<void>;
   /** Takes connections again. */
   open(): Promise<void>;
+  /** From now on swallows every byte of every connection, in both ways, and takes connections that it never answers. */
+  silence(): void;
+  /**
+   * Lets the next COMMIT through, swallows what the server answers, and breaks that connection off when the server has committed.
+   * `after` is called then. Resolves when it has happened.
+   */
+  swallowCommit(after?: () => void): Promise<void>;
 }
 
 /** Opens a road. */
@@ -23,17 +30,44 @@ export async function openRoad(): Promise<DatabaseRoad> {
   const here = join(folder.path, `.s.PGSQL.${port}`);
   const sockets = new Set<Socket>();
   let server: Server | undefined;
+  let silent = false;
+  let swallowing: (() => void) | undefined;
+  /** Passes answers on, until one is to be swallowed. */
+  const carry = (near: Socket, far: Socket) => {
+    let committing = false;
+    let swallowed = '';
+    near.on('data', (chunk: Buffer) => {
+      if (silent) return;
+      if (swallowing !== undefined && chunk.includes('COMMIT\0')) committing = true;
+      far.write(chunk);
+    });
+    far.on('data', (chunk: Buffer) => {
+      if (silent) return;
+      if (!committing) {
+        near.write(chunk);
+        return;
+      }
+      swallowed += chunk.toString('latin1');
+      // CommandComplete of COMMIT: its tag, ended by NUL.
+      if (!swallowed.includes('COMMIT\0')) return;
+      const done = swallowing;
+      swallowing = undefined;
+      done?.();
+      near.destroy();
+    });
+  };
   const road: DatabaseRoad = {
     via: (url) => url.replace(encodeURIComponent(real), encodeURIComponent(folder.path)).replace(real, folder.path),
     async open() {
-      server = createServer((near) => {
-        const far = createConnection(join(real, `.s.PGSQL.${port}`));
+      server = createServer({ allowHalfOpen: true }, (near) => {
+        const far = createConnection({ path: join(real, `.s.PGSQL.${port}`), allowHalfOpen: true });
+        carry(near, far);
         for (const [one, other] of [
           [near, far],
           [far, near],
         ] as const) {
           sockets.add(one);
-          one.pipe(other);
+          one.on('end', () => silent || other.end());
           one.on('error', () => undefined);
           one.on('close', () => {
             sockets.delete(one);
@@ -51,6 +85,17 @@ export async function openRoad(): Promise<DatabaseRoad> {
       await closed;
       server = undefined;
       await rm(here, { force: true });
+    },
+    silence() {
+      silent = true;
+    },
+    swallowCommit(after) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      swallowing = () => {
+        after?.();
+        resolve();
+      };
+      return promise;
     },
     async [Symbol.asyncDispose]() {
       if (server !== undefined) await road.close();

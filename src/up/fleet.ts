@@ -83,7 +83,8 @@ export class LocalFleet {
   /** Stops the users of a thing before the thing; keeps the state. Repeating it does nothing. */
   async stop(): Promise<void> {
     if (this.#opened.disposed) return;
-    await this.#record?.update({ phase: 'stopping' });
+    // A state directory that was deleted meanwhile must not keep anything running.
+    await this.#record?.update({ phase: 'stopping' }).catch(() => undefined);
     await this.#opened.disposeAsync();
   }
 

@@ -182,7 +182,7 @@ describe('up', () => {
   });
 
   test('a second one on the same state: refused, the first goes on', async () => {
-    const second = startUp(folder.path, []);
+    await using second = startUp(folder.path, []);
     expect(await second.exited).toBe(1);
     expect(second.output()).toContain(`a fleet runs in ${stateDir} already (process ${up.child.pid})`);
     expect(await processesOf(stateDir)).toContain('PostgreSQL');
@@ -229,7 +229,7 @@ describe('up', () => {
 describe('up that cannot start', () => {
   test('a key of its PKI open to others: one line that says why and names the log, exit 3, nothing left running', async () => {
     await chmod(join(stateDir, 'pki', 'ca.key'), 0o644);
-    const up = startUp(folder.path, []);
+    await using up = startUp(folder.path, []);
     expect(await up.exited).toBe(3);
     expect(up.output()).toMatch(/gateway ended while starting: .*PUSHLEFT_AGENT_CA_KEY.*its log is .*gateway\.log/);
     expect(await processesOf(stateDir)).toEqual([]);

@@ -6,7 +6,7 @@ import { forgetOutcomes } from '../transactor/memory.ts';
 import { Transactor } from '../transactor/transactor.ts';
 import type { SchedulerConfig } from './config.ts';
 import { Leadership } from './leader.ts';
-import { expireLeases, restoreLostGuards } from './leases.ts';
+import { expireLeases, removeOrphanGuards, restoreLostGuards } from './leases.ts';
 
 /** A leader that does not ask for this many passes is taken for stopped. */
 const MISSED_PASSES = 4;
@@ -39,6 +39,7 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
     const leads = await leadership.check();
     if (leads) {
       await restoreLostGuards(pool, config.leaseMs);
+      await removeOrphanGuards(pool);
       const expired = await expireLeases(pool, transactor, id);
       if (expired > 0) log.info({ expired }, 'leases ran out');
       await forgetOutcomes(pool, MEMORY_MS);

@@ -7,7 +7,7 @@ import { READER_LIMITS } from '../../src/database/connect.ts';
 import { append } from '../../src/domain/decision.ts';
 import { jobStream } from '../../src/domain/stream.ts';
 import { Leadership } from '../../src/scheduler/leader.ts';
-import { expireLeases, restoreLostGuards } from '../../src/scheduler/leases.ts';
+import { expireLeases, removeOrphanGuards, restoreLostGuards } from '../../src/scheduler/leases.ts';
 import { type Scheduler, startScheduler } from '../../src/scheduler/scheduler.ts';
 import type { Transactor } from '../../src/transactor/transactor.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -103,6 +103,34 @@ describe('a guard that was lost with telemetry', () => {
     );
     expect(rows[0]?.left).toBeGreaterThan(50);
     expect(await restoreLostGuards(database.pool, 60_000)).toBe(0);
+  });
+});
+
+describe('guards of jobs that are not leased, after a restore of telemetry from another moment', () => {
+  const orphan = (count: number) =>
+    database.pool.query(
+      `INSERT INTO telemetry.job_leases (job_id, node_id, token_sha256, expires_at)
+       SELECT 'orphan-' || n, 'node', 'token', clock_timestamp() - interval '1 day' FROM generate_series(1, $1) AS n`,
+      [count],
+    );
+  const orphans = async () =>
+    (await database.pool.query(`SELECT 1 FROM telemetry.job_leases WHERE job_id LIKE 'orphan-%'`)).rowCount;
+
+  test('more than one pass takes: the leases behind them are taken back all the same', async () => {
+    await orphan(1_001);
+    const job = await leasedJob();
+    await expireLeases(database.pool, transactor, 'test');
+    expect(await eventsOf(job)).toEqual(['job_queued', 'job_leased', 'job_lease_expired']);
+    await removeOrphanGuards(database.pool);
+  });
+
+  test('removed; the guard of a leased job stays', async () => {
+    const job = await leasedJob({ expiresInMs: 60_000 });
+    await orphan(2);
+    expect(await removeOrphanGuards(database.pool)).toBe(2);
+    expect(await orphans()).toBe(0);
+    const { rowCount } = await database.pool.query('SELECT 1 FROM telemetry.job_leases WHERE job_id = $1', [job]);
+    expect(rowCount).toBe(1);
   });
 });
 

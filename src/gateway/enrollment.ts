@@ -45,12 +45,17 @@ export async function enroll(
   { transactor, signer, lifetimeSeconds }: EnrollmentServices,
   options: CommandOptions,
 ): Promise<Result<IssuedCertificate>> {
+  const { notBeforeMs, notAfterMs: nominalEndMs } = nominalWindow(Date.now(), lifetimeSeconds);
+  if (signer.caNotAfterMs <= notBeforeMs)
+    throw new UnavailableError('closed', 'the certificate of the issuing CA has expired');
   const fields: AgentCertificateFields = {
     nodeId: claim.nodeId,
     spkiDer: claim.spkiDer,
     serialHex: newSerial(randomBytes),
     issuer: signer.issuer,
-    ...nominalWindow(Date.now(), lifetimeSeconds),
+    notBeforeMs,
+    // Nobody would accept it beyond the end of its issuer.
+    notAfterMs: Math.min(nominalEndMs, signer.caNotAfterMs),
   };
   const outcome = await transactor.execute(
     authorizeEnrollmentCommand,

@@ -118,7 +118,7 @@ export async function startGateway(
 }
 
 async function loadConfiguredPki(paths: PkiPaths): Promise<PkiSet> {
-  const loading = await loadPki(paths);
+  const loading = await loadPki(paths, Date.now());
   if (loading.ok) return loading.pki;
   const { path, message } = loading.problem;
   const named = (Object.keys(PKI_VARIABLES) as (keyof PkiPaths)[]).find((name) => paths[name] === path);

@@ -37,7 +37,10 @@ export interface PkiProblem {
     | 'pki_ca_unsuitable'
     | 'pki_ca_key_mismatch'
     | 'pki_ca_not_in_bundle'
-    | 'pki_gateway_key_mismatch';
+    | 'pki_gateway_key_mismatch'
+    | 'pki_gateway_issuer_unknown'
+    | 'pki_certificate_expired'
+    | 'pki_certificate_not_yet_valid';
   readonly path: string;
   readonly message: string;
 }
@@ -56,9 +59,10 @@ const SELF_TEST = Buffer.from('pushleft pki self-test');
 /**
  * Reads all five files and proves that they belong together: the CA key signs what the CA certificate verifies, the
  * issuing CA is in the trust bundle, the gateway's key is its certificate's. A set that is half written fails here, so
- * that whoever reloads keeps the one it has. Depends on nothing but the files; expected problems are returned.
+ * that whoever reloads keeps the one it has. Both certificates must be valid at `nowMs`, and agents must be able to verify the gateway's
+ * by the bundle that they are given. Depends on nothing but the files and the time; expected problems are returned.
  */
-export async function loadPki(paths: PkiPaths): Promise<PkiLoading> {
+export async function loadPki(paths: PkiPaths, nowMs: number): Promise<PkiLoading> {
   const contents = await readAll(paths);
   if ('code' in contents) return { ok: false, problem: contents };
   const problem = (code: PkiProblem['code'], file: keyof PkiPaths, reason: string): PkiLoading => {
@@ -90,6 +94,20 @@ export async function loadPki(paths: PkiPaths): Promise<PkiLoading> {
       'gatewayKey',
       `not the private key of the certificate ${paths.gatewayCert}`,
     );
+  }
+  if (!bundle.some((trusted) => gateway.checkIssued(trusted) && gateway.verify(trusted.publicKey))) {
+    return problem(
+      'pki_gateway_issuer_unknown',
+      'gatewayCert',
+      `not issued by a CA of the trust bundle ${paths.trustBundle}, so no agent would believe the gateway`,
+    );
+  }
+  for (const [file, certificate] of [['caCert', ca] as const, ['gatewayCert', gateway] as const]) {
+    const { validFromDate: from, validToDate: to } = certificate;
+    if (nowMs < from.getTime()) {
+      return problem('pki_certificate_not_yet_valid', file, `not valid before ${from.toISOString()}`);
+    }
+    if (nowMs >= to.getTime()) return problem('pki_certificate_expired', file, `expired at ${to.toISOString()}`);
   }
   return { ok: true, pki: pkiSet(contents, gateway, signer) };
 }

@@ -14,7 +14,7 @@ import { createCsr } from '../../agent/csr.ts';
 import { revokeCertificatesCommand } from '../../src/commands/certificate.ts';
 import { failProvisioningCommand } from '../../src/commands/node.ts';
 import { enroll } from '../../src/gateway/enrollment.ts';
-import { csrDer, csrPem, openssl } from '../pki/support.ts';
+import { csrDer, csrPem, newCa, openssl } from '../pki/support.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AgentClient, type Answered, exchange } from './support/client.ts';
@@ -231,6 +231,35 @@ describe('one secret', () => {
     expect((await fleet.enroll(node, key)).status).toBe(200);
     await fleet.operate(revokeCertificatesCommand, { node_id: node.nodeId });
     expect((await fleet.enroll(node, key)).status).toBe(401);
+  });
+});
+
+describe('a CA that ends before the certificate would', () => {
+  const DAY_MS = 86_400_000;
+  /** Enrols with a CA of one day that began so long ago. */
+  const enrollUnder = async (caAgeMs: number) => {
+    const { signer } = await newCa('Short CA', Date.now() - caAgeMs);
+    const { nodeId, secret } = await fleet.provision();
+    const result = enroll(
+      { nodeId, secretHex: secret, spkiDer: spkiOf(newKey()) },
+      { transactor: fleet.operator, signer, lifetimeSeconds: 2 * 86_400 },
+      { actor: { kind: 'gateway', id: 'test' } },
+    );
+    return { signer, nodeId, result };
+  };
+
+  test('still valid: the certificate ends with it', async () => {
+    const { signer, result } = await enrollUnder(DAY_MS - 60_000);
+    const issued = await result;
+    if (!issued.ok) throw new Error(issued.refusal.code);
+    expect(issued.value.notAfterMs).toBe(signer.caNotAfterMs);
+    expect(new X509Certificate(issued.value.certificatePem).validToDate.getTime()).toBe(signer.caNotAfterMs);
+  });
+
+  test('over: unavailable, and the secret is not used up', async () => {
+    const { nodeId, result } = await enrollUnder(DAY_MS + 60_000);
+    await expect(result).rejects.toThrow('the certificate of the issuing CA has expired');
+    expect(await eventsOf(nodeId)).not.toContain('certificate_authorized');
   });
 });
 

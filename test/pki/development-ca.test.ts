@@ -19,7 +19,7 @@ describe('a development PKI', () => {
     using folder = temporaryFolder();
     const dir = join(folder.path, 'state', 'pki');
     const paths = await ensureDevelopmentPki(dir, options);
-    expect((await loadPki(paths)).ok).toBe(true);
+    expect((await loadPki(paths, now)).ok).toBe(true);
     expect(statSync(dir).mode & 0o777).toBe(0o700);
     expect(
       Object.fromEntries(readdirSync(dir).map((name) => [name, (statSync(join(dir, name)).mode & 0o777).toString(8)])),
@@ -61,7 +61,7 @@ describe('a development PKI', () => {
       for (const later of FILES.slice(written)) rmSync(join(folder.path, later));
       const before = contentsOf(folder.path);
       writeFileSync(join(folder.path, `.${name}.0123456789ab.tmp`), '-----BEGIN', { mode: 0o600 });
-      expect((await loadPki(await ensureDevelopmentPki(folder.path, options))).ok).toBe(true);
+      expect((await loadPki(await ensureDevelopmentPki(folder.path, options), now)).ok).toBe(true);
       const after = contentsOf(folder.path);
       expect(Object.keys(after).sort()).toEqual([...FILES].sort());
       expect(after).toMatchObject(before);
@@ -76,7 +76,7 @@ describe('a development PKI', () => {
     const { 'gateway.pem': gateway, ...others } = contentsOf(folder.path);
     expect(before).toMatchObject(others);
     expect(new X509Certificate(gateway ?? '').checkIP('::1')).toBe('::1');
-    expect((await loadPki(paths)).ok).toBe(true);
+    expect((await loadPki(paths, now)).ok).toBe(true);
   });
 
   test('the gateway certificate ends in 29 days: made anew', async () => {
@@ -93,7 +93,7 @@ describe('a development PKI', () => {
     using folder = temporaryFolder();
     const paths = await ensureDevelopmentPki(folder.path, options);
     rmSync(paths.gatewayKey);
-    expect((await loadPki(await ensureDevelopmentPki(folder.path, options))).ok).toBe(true);
+    expect((await loadPki(await ensureDevelopmentPki(folder.path, options), now)).ok).toBe(true);
   });
 
   test('a key that cannot be read: thrown, and left as it is', async () => {

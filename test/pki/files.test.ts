@@ -6,9 +6,13 @@ import { agentTbs, assembleCertificate, nominalWindow, sha256Hex } from '../../s
 import { loadPki, type PkiPaths, type PkiProblem, parseBundle } from '../../src/pki/files.ts';
 import { issueAgent, issueServer, NODE, newCa, newKey, openssl, pemOf, spkiOf, temporaryFolder } from './support.ts';
 
+const NOW = Date.now();
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
 /** A good set of files in a folder; the test then spoils one. */
-async function goodSet(folder: string): Promise<PkiPaths> {
-  const ca = await newCa();
+async function goodSet(folder: string, { caFromMs = NOW, gatewayFromMs = NOW } = {}): Promise<PkiPaths> {
+  const ca = await newCa('Test fleet CA', caFromMs);
   const gatewayKey = newKey();
   const paths = {
     caCert: join(folder, 'ca.pem'),
@@ -20,7 +24,7 @@ async function goodSet(folder: string): Promise<PkiPaths> {
   writeFileSync(paths.caCert, ca.certPem);
   writeFileSync(paths.caKey, ca.keyPem, { mode: 0o600 });
   writeFileSync(paths.trustBundle, (await newCa('Older CA')).certPem + ca.certPem);
-  writeFileSync(paths.gatewayCert, (await issueServer(ca, gatewayKey, Date.UTC(2030, 0, 1))).pem);
+  writeFileSync(paths.gatewayCert, (await issueServer(ca, gatewayKey, gatewayFromMs)).pem);
   writeFileSync(paths.gatewayKey, pemOf(gatewayKey), { mode: 0o600 });
   return paths;
 }
@@ -32,7 +36,7 @@ async function problemAfter(
   using folder = temporaryFolder();
   const paths = await goodSet(folder.path);
   await spoil(paths);
-  const loading = await loadPki(paths);
+  const loading = await loadPki(paths, NOW);
   if (loading.ok) throw new Error('the spoilt set was loaded');
   return { problem: loading.problem, paths };
 }
@@ -41,13 +45,13 @@ describe('a good set', () => {
   test('loaded: contents, digests and end of the gateway certificate', async () => {
     using folder = temporaryFolder();
     const paths = await goodSet(folder.path);
-    const loading = await loadPki(paths);
+    const loading = await loadPki(paths, NOW);
     if (!loading.ok) throw new Error(loading.problem.message);
     const bundle = readFileSync(paths.trustBundle, 'utf8');
     expect(loading.pki).toMatchObject({
       gatewayCertPem: readFileSync(paths.gatewayCert, 'utf8'),
       gatewayKeyPem: readFileSync(paths.gatewayKey, 'utf8'),
-      gatewayNotAfterMs: Date.UTC(2030, 0, 1, 1),
+      gatewayNotAfterMs: Math.floor(NOW / 1_000) * 1_000 + HOUR_MS,
       bundlePem: bundle,
       bundleSha256: sha256Hex(bundle),
     });
@@ -57,7 +61,7 @@ describe('a good set', () => {
   test('its signer issues what openssl verifies under the bundle', async () => {
     using folder = temporaryFolder();
     const paths = await goodSet(folder.path);
-    const loading = await loadPki(paths);
+    const loading = await loadPki(paths, NOW);
     if (!loading.ok) throw new Error(loading.problem.message);
     const { signer } = loading.pki;
     const tbs = agentTbs({
@@ -92,7 +96,7 @@ describe('key files', () => {
     using folder = temporaryFolder();
     const paths = await goodSet(folder.path);
     chmodSync(paths.caKey, mode);
-    expect((await loadPki(paths)).ok).toBe(true);
+    expect((await loadPki(paths, NOW)).ok).toBe(true);
   });
 });
 
@@ -206,6 +210,49 @@ describe('files that do not belong together', () => {
     const other = await newCa();
     const { problem } = await problemAfter((set) => writeFileSync(set.caCert, other.certPem));
     expect(problem.code).toBe('pki_ca_key_mismatch');
+  });
+});
+
+describe('certificates that nobody would accept', () => {
+  const problemOf = async (validity: Parameters<typeof goodSet>[1]) => {
+    using folder = temporaryFolder();
+    const paths = await goodSet(folder.path, validity);
+    const loading = await loadPki(paths, NOW);
+    if (loading.ok) throw new Error('the set was loaded');
+    const { code, path } = loading.problem;
+    return [code, Object.entries(paths).find(([, file]) => file === path)?.[0]];
+  };
+
+  test('the CA has expired: refused', async () =>
+    expect(await problemOf({ caFromMs: NOW - DAY_MS })).toEqual(['pki_certificate_expired', 'caCert']));
+
+  test('the CA is not valid yet: refused', async () =>
+    expect(await problemOf({ caFromMs: NOW + DAY_MS })).toEqual(['pki_certificate_not_yet_valid', 'caCert']));
+
+  test('the gateway has expired: refused', async () =>
+    expect(await problemOf({ gatewayFromMs: NOW - HOUR_MS })).toEqual(['pki_certificate_expired', 'gatewayCert']));
+
+  test('the gateway is not valid yet: refused', async () =>
+    expect(await problemOf({ gatewayFromMs: NOW + HOUR_MS })).toEqual([
+      'pki_certificate_not_yet_valid',
+      'gatewayCert',
+    ]));
+
+  test('in the last second of the gateway: loaded', async () => {
+    using folder = temporaryFolder();
+    const paths = await goodSet(folder.path, { gatewayFromMs: NOW - HOUR_MS + 2_000 });
+    expect((await loadPki(paths, NOW)).ok).toBe(true);
+  });
+
+  test('the gateway was issued by a CA that is not in the bundle: refused', async () => {
+    const { problem, paths } = await problemAfter(async (set) => {
+      // The same name as the CA of the bundle, but another key.
+      const stranger = await newCa();
+      const key = newKey();
+      writeFileSync(set.gatewayCert, (await issueServer(stranger, key)).pem);
+      writeFileSync(set.gatewayKey, pemOf(key));
+    });
+    expect(problem).toMatchObject({ code: 'pki_gateway_issuer_unknown', path: paths.gatewayCert });
   });
 });
 

@@ -71,7 +71,7 @@ export async function startFleet(
     ipAddresses: ['127.0.0.1'],
     now: Date.now(),
   });
-  const loading = await loadPki(pkiPaths);
+  const loading = await loadPki(pkiPaths, Date.now());
   if (!loading.ok) throw new Error(loading.problem.message);
   const { pki } = loading;
   const logLines: string[] = [];

@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import { completePath, HEALTH_PATH, heartbeatPath, IDENTITY_PATH, LEASE_PATH } from '../protocol/routes.ts';
 import { agentRoute } from './agent-route.ts';
 import { toResponse } from './answer.ts';
+import { type ConnectionLimits, limitConnections } from './connection-limits.ts';
 import { faultAnswer } from './faults.ts';
 import { type Listener, listen, requestListener, TLS_SERVER_OPTIONS } from './listener.ts';
 import { guardPeers } from './peer-gate.ts';
@@ -15,8 +16,8 @@ import { notFound } from './routes/not-found.ts';
 import { source } from './routes/source.ts';
 import type { Services } from './services.ts';
 
-/** Each agent holds one connection for its polls and one for its heartbeats. */
-const MAX_CONNECTIONS = 20_000;
+/** Each agent holds one connection for its polls and one for its heartbeats; several hundred may come from behind one address. */
+const CONNECTIONS: ConnectionLimits = { perAddress: 1_000, total: 20_000 };
 
 /** Starts the mTLS listener for agents (DESIGN §4). */
 export function startAgentListener(services: Services): Promise<Listener> {
@@ -41,7 +42,7 @@ export function startAgentListener(services: Services): Promise<Listener> {
     },
     requestListener(app),
   );
-  server.maxConnections = MAX_CONNECTIONS;
+  limitConnections(server, CONNECTIONS);
   guardPeers(server, pki.bundlePem);
   return listen(server, config.agentBind, { variable: 'PUSHLEFT_GATEWAY_BIND', scheme: 'https' });
 }

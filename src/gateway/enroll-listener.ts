@@ -4,14 +4,15 @@ import { ENROLL_PATH } from '../protocol/routes.ts';
 import type { HttpContext } from './agent-route.ts';
 import { problem, toResponse } from './answer.ts';
 import type { AwaitedNodes } from './awaited-nodes.ts';
+import { type ConnectionLimits, limitConnections } from './connection-limits.ts';
 import { EnrollLimits, type EnrollRates } from './enroll-limits.ts';
 import { faultAnswer } from './faults.ts';
 import { type Listener, listen, requestListener, TLS_SERVER_OPTIONS } from './listener.ts';
 import { enrollRoute } from './routes/enroll.ts';
 import type { Services } from './services.ts';
 
-/** Strangers may connect here. */
-const MAX_CONNECTIONS = 1_000;
+/** Strangers may connect here; a host that enrols needs one connection. */
+const CONNECTIONS: ConnectionLimits = { perAddress: 64, total: 1_000 };
 
 /** Starts the listener with the one enrolment route: the server proves itself, the client only by its secret (DESIGN §4). */
 export function startEnrollListener(
@@ -38,7 +39,7 @@ export function startEnrollListener(
     { ...TLS_SERVER_OPTIONS, keepAliveTimeout: 5_000, key: pki.gatewayKeyPem, cert: pki.gatewayCertPem },
     requestListener(app),
   );
-  server.maxConnections = MAX_CONNECTIONS;
+  limitConnections(server, CONNECTIONS);
   server.on('tlsClientError', (_, socket) => socket.destroy());
   return listen(server, config.enrollBind, { variable: 'PUSHLEFT_AGENT_ENROLL_BIND', scheme: 'https' });
 }

@@ -1,6 +1,7 @@
 import { createConnection } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { addressKey, EnrollLimits, type EnrollRates } from '../../src/gateway/enroll-limits.ts';
+import { addressKey } from '../../src/gateway/address-key.ts';
+import { EnrollLimits, type EnrollRates } from '../../src/gateway/enroll-limits.ts';
 import { TokenBuckets } from '../../src/gateway/token-bucket.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { NO_LIMITS, startFleet, type TestFleet } from './support/fleet.ts';

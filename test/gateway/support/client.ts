@@ -9,6 +9,8 @@ export interface Identity {
   readonly ca: string;
   readonly cert?: string;
   readonly key?: string;
+  /** The address that it connects from, where it matters. */
+  readonly localAddress?: string;
 }
 
 /** A whole answer. `reused` says whether it came on a connection that was open before. */
@@ -32,10 +34,11 @@ export interface Sent {
 
 /** One exchange; on a connection of its own unless an agent is given. */
 export async function exchange(origin: string, path: string, sent: Sent & Partial<Identity>): Promise<Answered> {
-  const { method = 'POST', body, headers, agent = false, signal, ca, cert, key } = sent;
+  const { method = 'POST', body, headers, agent = false, signal, ca, cert, key, localAddress } = sent;
   const options: RequestOptions = { method, agent, headers: headers ?? {} };
   const asking = request(new URL(path, origin), {
     ...options,
+    ...(localAddress === undefined ? {} : { localAddress }),
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
@@ -69,9 +72,10 @@ export class AgentClient implements Disposable {
   readonly #origin: string;
   readonly #agent: Agent;
 
-  constructor(origin: string, { ca, cert = '', key = '' }: Identity, maxSockets = 1) {
+  constructor(origin: string, { ca, cert = '', key = '', localAddress }: Identity, maxSockets = 1) {
     this.#origin = origin;
-    this.#agent = new Agent({ ca, cert, key, keepAlive: true, maxSockets, maxCachedSessions: 0 });
+    const from = localAddress === undefined ? {} : { localAddress };
+    this.#agent = new Agent({ ca, cert, key, ...from, keepAlive: true, maxSockets, maxCachedSessions: 0 });
   }
 
   send(path: string, sent: Sent = {}): Promise<Answered> {

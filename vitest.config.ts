@@ -1,15 +1,40 @@
 import { defineConfig } from 'vitest/config';
 
-/** One embedded PostgreSQL serves the whole run (test/support/global-setup.ts); each test file has a database of its own. */
+const shared = {
+  exclude: ['test/host/**', 'node_modules/**'],
+  globalSetup: ['test/support/global-setup.ts'],
+  pool: 'forks' as const,
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+};
+
+/**
+ * One embedded PostgreSQL serves a project's run (test/support/global-setup.ts); each test file has a database of its own. Most tests wait
+ * for sockets and processes, so three files keep two cores busy. Those of whole fleets come after them, one by one, because they compare
+ * what happens with bounds of seconds.
+ */
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/host/**', 'node_modules/**'],
-    globalSetup: ['test/support/global-setup.ts'],
-    pool: 'forks',
-    // Most tests wait for sockets and processes, so three files keep two cores busy; by itself vitest would run one at a time there.
-    maxWorkers: 3,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    projects: [
+      {
+        test: {
+          ...shared,
+          name: 'parts',
+          include: ['test/**/*.test.ts'],
+          exclude: [...shared.exclude, 'test/e2e/**'],
+          maxWorkers: 3,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'fleets',
+          include: ['test/e2e/**/*.test.ts'],
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 });

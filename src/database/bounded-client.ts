@@ -37,14 +37,14 @@ export class BoundedClient extends pg.Client {
   // One signature that fits under all of pg's; callers see those.
   override query(...question: never[]): never {
     if (this.#answerMs > 0) this.#overdue ??= setTimeout(() => this.#breakOff(), this.#answerMs).unref();
-    return Reflect.apply(super.query, this, question) as never;
+    return Reflect.apply(super.query.bind(this), this, question) as never;
   }
 
   override end(...done: never[]): never {
     const { stream } = this.connection;
     const goodbye = setTimeout(() => stream.destroy(), GOODBYE_MS).unref();
     this.once('end', () => clearTimeout(goodbye));
-    return Reflect.apply(super.end, this, done) as never;
+    return Reflect.apply(super.end.bind(this), this, done) as never;
   }
 
   #answered(): void {

@@ -43,6 +43,29 @@ export interface EventLog {
   follow(from: { after: number; signal: AbortSignal }): AsyncIterable<readonly StoredEvent[]>;
 }
 
+/**
+ * The writing half of an engine, for one writer and its session. The writer keeps others out meanwhile (the decision lock); the log
+ * checks all the same.
+ */
+export interface LogWriter {
+  /** Where the log ends now: read afresh each time, once the lock is held. */
+  head(): Promise<LogHead>;
+  /**
+   * Appends sealed events behind `head`, all or none, and wakes followers. They are in the log when the session commits, and if it does
+   * not, they never were; an engine outside the session's database must see to the same. Throws {@link LogConflictError} when the log
+   * ends elsewhere.
+   */
+  append(head: LogHead, events: readonly SealedEvent[]): Promise<void>;
+}
+
+/**
+ * How an engine takes part in a writer's transaction. `Session` is what the writer decides in. Both calls of a {@link LogWriter} may be
+ * made while the session's earlier statements are still on their way, so that they share a round trip.
+ */
+export interface LogEngine<Session> {
+  writer(session: Session): LogWriter;
+}
+
 /** The log refused an append because it does not end where the writer thought. */
 export class LogConflictError extends Error {
   override readonly name = 'LogConflictError';

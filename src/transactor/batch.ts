@@ -1,8 +1,7 @@
 import { isConnectionError, sqlState } from '../database/connect.ts';
 import type { Body, DecisionTime } from '../domain/decision.ts';
 import { seal } from '../log/codec.ts';
-import type { LogHead, SealedEvent } from '../log/event-log.ts';
-import { appendEvents } from '../log/postgres/append.ts';
+import type { LogHead, LogWriter, SealedEvent } from '../log/event-log.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
 import type { CommandOutcome, PendingCommand } from './command.ts';
 import { all, beginUnderLock, commit, type UnderLock } from './engine.ts';
@@ -33,17 +32,31 @@ interface Loaded {
 }
 
 /**
+ * The connection was lost after COMMIT had been sent: the events of `commandIds` are in the log, all of them or none. Run the batch
+ * again: the memory of commands knows.
+ */
+export class CommitUnclearError extends Error {
+  override readonly name = 'CommitUnclearError';
+  readonly commandIds: ReadonlySet<string>;
+  constructor(commandIds: Iterable<string>, options: ErrorOptions) {
+    super('the connection was lost before the commit was answered', options);
+    this.commandIds = new Set(commandIds);
+  }
+}
+
+/**
  * Decides commands one after the other in one transaction under the lock, each on the rows as those before it left them, and appends
- * all their events at once. A refusal or an exception spoils nothing for the others. Throws for database errors (nothing of the batch
- * took place then, unless the connection was lost at the commit: run it again, the memory knows).
+ * all their events at once. A refusal or an exception spoils nothing for the others. Throws {@link CommitUnclearError}, and what the
+ * database throws (nothing of the batch took place then).
  */
 export async function runBatch(
   db: Queryable,
+  log: LogWriter,
   commands: readonly PendingCommand[],
   recorder: Recorder,
 ): Promise<Settled[]> {
   const view = new RowView(db);
-  const { locked, recalled, loaded } = await readAhead(db, view, commands);
+  const { locked, recalled, loaded } = await readAhead(db, log, view, commands);
   const progress: Progress = { head: locked.head, sealed: [], bodies: [], remembered: new Map() };
   const settled: Settled[] = [];
   for (const command of loaded) {
@@ -51,13 +64,18 @@ export async function runBatch(
     const known = recalled.get(commandId) ?? progress.remembered.get(commandId);
     settled.push(known === undefined ? await decideOne(command, view, locked, progress, recorder) : { outcome: known });
   }
-  await all([
-    appendEvents(db, locked.head, progress.sealed),
-    ...view.changes().map((statement) => db.query(statement)),
-    storeBodies(db, progress.bodies),
-    rememberOutcomes(db, progress.remembered),
-    commit(db),
-  ]);
+  const changes = view.changes();
+  try {
+    await all([
+      log.append(locked.head, progress.sealed),
+      ...changes.map((statement) => db.query(statement)),
+      storeBodies(db, progress.bodies),
+      rememberOutcomes(db, progress.remembered),
+      commit(db),
+    ]);
+  } catch (cause) {
+    throw isConnectionError(cause) ? new CommitUnclearError(progress.remembered.keys(), { cause }) : cause;
+  }
   return settled;
 }
 
@@ -66,10 +84,10 @@ export async function runBatch(
  * together, and what they found is at hand when they are decided. The statements are on their way before the lock is granted, and the
  * server runs them after it.
  */
-async function readAhead(db: Queryable, view: RowView, commands: readonly PendingCommand[]) {
+async function readAhead(db: Queryable, log: LogWriter, view: RowView, commands: readonly PendingCommand[]) {
   const ids = commands.map((pending) => pending.commandId);
   const [locked, recalled, loaded] = await all([
-    beginUnderLock(db),
+    beginUnderLock(db, log),
     recallOutcomes(db, ids),
     all(commands.map((pending) => loadAhead(view, pending))),
   ]);

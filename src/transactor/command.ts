@@ -5,8 +5,10 @@ import type { Refusal } from '../domain/result.ts';
 import type { Rows } from './row-view.ts';
 
 /**
- * A kind of command: which rows it reads, and the pure decision on them. `load` may only read, and is called again when a command of
- * the same batch before it has changed something; `decide` may not do even that. Reads that `load` starts together go out together.
+ * A kind of command: which rows it reads, and the pure decision on them. `load` may only read, and may run twice or more for one
+ * command: ahead, for all commands of a batch at once, and again when a command of the batch before it has changed something, or when
+ * the batch is tried again; only what it returned last counts. `decide` may not do even that. Reads that `load` starts together go out
+ * together.
  */
 export interface CommandDefinition<C, S> {
   readonly name: string;
@@ -37,11 +39,25 @@ export type CommandOutcome =
   | { readonly ok: true; readonly events: readonly AppendedEvent[]; readonly reply: Reply }
   | { readonly ok: false; readonly refusal: Refusal };
 
-/** The control plane cannot take commands now: full, stopped, the database away, or an older program than its tables. */
+/**
+ * Why a command was not decided: too many wait; the transactor is closed; the database does not answer; somebody holds the decision
+ * lock; this program is older than its tables; its caller went away. Only `outcome_unknown` is another thing: the connection was lost
+ * at the commit, and whether the command took effect could not be asked any more.
+ */
+type UnavailableReason =
+  | 'queue_full'
+  | 'closed'
+  | 'database'
+  | 'lock_busy'
+  | 'definition_mismatch'
+  | 'caller_gone'
+  | 'outcome_unknown';
+
+/** The control plane cannot take commands, or cannot say what became of one. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError';
-  readonly reason: 'queue_full' | 'closed' | 'database' | 'definition_mismatch' | 'caller_gone';
-  constructor(reason: UnavailableError['reason'], message: string, options?: ErrorOptions) {
+  readonly reason: UnavailableReason;
+  constructor(reason: UnavailableReason, message: string, options?: ErrorOptions) {
     super(message, options);
     this.reason = reason;
   }
@@ -55,6 +71,8 @@ export interface PendingCommand {
   readonly correlationId: string;
   readonly actor: CommandActor;
   readonly signal: AbortSignal | undefined;
+  /** Until when it is tried again (ms of `performance.now()`). */
+  readonly deadline: number;
   readonly resolve: (outcome: CommandOutcome) => void;
   readonly reject: (error: unknown) => void;
 }

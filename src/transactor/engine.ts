@@ -1,6 +1,6 @@
 import { DECISION_LOCK } from '../database/locks.ts';
-import type { LogHead } from '../log/event-log.ts';
-import { EMPTY_HEAD, HEAD_QUERY, type Queryable } from '../log/postgres/reader.ts';
+import type { LogHead, LogWriter } from '../log/event-log.ts';
+import type { Queryable } from '../log/postgres/reader.ts';
 import { DEFINITION_DIGEST } from '../projector/digest.ts';
 import { UnavailableError } from './command.ts';
 
@@ -14,17 +14,13 @@ export interface UnderLock {
 
 const STATE_QUERY = `
   SELECT clock_timestamp() AS now, session_user::text AS database_user, host(inet_client_addr()) AS client_address,
-         (SELECT digest FROM fleet.definition) AS digest, head.*
-  FROM (VALUES (1)) AS one LEFT JOIN (${HEAD_QUERY}) AS head ON true`;
+         (SELECT digest FROM fleet.definition) AS digest`;
 
 interface StateRow {
   readonly now: number;
   readonly database_user: string;
   readonly client_address: string | null;
   readonly digest: string | null;
-  readonly position: number | null;
-  readonly hash: string;
-  readonly at: number;
 }
 
 /**
@@ -32,17 +28,17 @@ interface StateRow {
  * from before the wait. The clock is read after it too. All of it is one round trip on a pipelined connection. Throws
  * {@link UnavailableError} when another version of this program built the tables.
  */
-export async function beginUnderLock(db: Queryable): Promise<UnderLock> {
-  const [, { rows }] = await all([
+export async function beginUnderLock(db: Queryable, log: LogWriter): Promise<UnderLock> {
+  const [, { rows }, head] = await all([
     db.query(`BEGIN; SELECT pg_advisory_xact_lock(${DECISION_LOCK})`),
     db.query<StateRow>({ name: 'under_lock', text: STATE_QUERY }),
+    log.head(),
   ]);
   const [row] = rows;
   if (row === undefined) throw new Error('the database did not tell its clock');
   requireDefinition(row.digest);
-  const { position, hash, at } = row;
   return {
-    head: position === null ? EMPTY_HEAD : { position, hash, at },
+    head,
     nowMs: row.now,
     databaseUser: row.database_user,
     clientAddress: row.client_address,

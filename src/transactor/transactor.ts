@@ -1,9 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
-import { clientConfig, isConnectionError, isTransient, WRITER_LIMITS } from '../database/connect.ts';
-import { GatheringSocket } from '../database/gathering-socket.ts';
-import { runBatch, type Settled } from './batch.ts';
+import type pg from 'pg';
+import {
+  createClient,
+  isConnectionError,
+  isTransient,
+  type SessionLimits,
+  WRITER_LIMITS,
+} from '../database/connect.ts';
+import { readLockSessions } from '../database/lock-sessions.ts';
+import type { LogEngine } from '../log/event-log.ts';
+import { postgresLogEngine } from '../log/postgres/postgres-event-log.ts';
+import type { Queryable } from '../log/postgres/reader.ts';
+import { CommitUnclearError, runBatch, type Settled } from './batch.ts';
 import {
   type CommandDefinition,
   type CommandOptions,
@@ -12,7 +21,10 @@ import {
   UnavailableError,
 } from './command.ts';
 
-/** How a transactor is set up. `patienceMs` is how long a batch is tried again while the database is away. */
+/**
+ * How a transactor is set up. `patienceMs` is for how long a command, from when it was given, is tried again while the database is away
+ * or its lock is busy. `limits` are its session's; `log` is where its events go (default: the same PostgreSQL).
+ */
 export interface TransactorOptions {
   readonly url: string;
   readonly program: string;
@@ -20,9 +32,19 @@ export interface TransactorOptions {
   readonly maxQueue?: number;
   readonly maxBatch?: number;
   readonly patienceMs?: number;
+  readonly limits?: SessionLimits;
+  readonly log?: LogEngine<Queryable>;
+}
+
+/** Commands that the database kept from being decided this time. */
+interface Undecided {
+  readonly commands: readonly PendingCommand[];
+  readonly cause: unknown;
 }
 
 const RETRY_MS = 100;
+/** A batch is tried twice before the first of its callers is told no, even when the first try waits for the lock to the end. */
+const PATIENCE_MS = 5_000;
 
 /**
  * Decides commands under the fleet's one lock. While a batch is on its way the next one gathers, so that under load many commands share
@@ -31,17 +53,27 @@ const RETRY_MS = 100;
 export class Transactor {
   readonly #options: Required<TransactorOptions>;
   readonly #queue: PendingCommand[] = [];
+  /** Commands whose batch was at its COMMIT when the connection was lost. */
+  readonly #unclear = new WeakSet<PendingCommand>();
   #client: pg.Client | undefined;
   #running: Promise<void> | undefined;
   #closed = false;
 
   constructor(options: TransactorOptions) {
-    this.#options = { maxQueue: 10_000, maxBatch: 256, patienceMs: 5_000, ...options };
+    this.#options = {
+      maxQueue: 10_000,
+      maxBatch: 256,
+      patienceMs: PATIENCE_MS,
+      limits: WRITER_LIMITS,
+      log: postgresLogEngine,
+      ...options,
+    };
   }
 
   /**
    * Gives a command and resolves with what became of it, after it is committed. Rejects with {@link UnavailableError} when it was not
-   * decided, and with the exception when its own code threw.
+   * decided (`outcome_unknown`: perhaps it was), and with the exception when its own code threw. Answers within the patience and what
+   * one try takes.
    */
   execute<C, S>(
     definition: CommandDefinition<C, S>,
@@ -54,7 +86,18 @@ export class Transactor {
     }
     return new Promise((resolve, reject) => {
       const erased = definition as unknown as CommandDefinition<unknown, unknown>;
-      this.#queue.push({ definition: erased, command, commandId, correlationId, actor, signal, resolve, reject });
+      const deadline = performance.now() + this.#options.patienceMs;
+      this.#queue.push({
+        definition: erased,
+        command,
+        commandId,
+        correlationId,
+        actor,
+        signal,
+        deadline,
+        resolve,
+        reject,
+      });
       this.#running ??= this.#drain();
     });
   }
@@ -64,70 +107,116 @@ export class Transactor {
     return this.#queue.length;
   }
 
-  /** Takes no more commands, decides those that wait, closes the connection. */
+  /** Takes no more commands, decides those that wait, closes the connection; cuts short what takes longer than the patience. */
   async close(): Promise<void> {
     this.#closed = true;
+    const cut = setTimeout(() => {
+      this.#client?.connection.stream.destroy(new Error('Connection terminated: the transactor is closed'));
+    }, this.#options.patienceMs);
     await this.#running;
-    await this.#client?.end().catch(() => undefined);
-    this.#client = undefined;
+    clearTimeout(cut);
+    await this.#disconnect();
   }
 
   async #drain(): Promise<void> {
     while (this.#queue.length > 0) {
       const batch = this.#queue.splice(0, this.#options.maxBatch).filter((pending) => {
         if (pending.signal?.aborted !== true) return true;
-        pending.reject(new UnavailableError('caller_gone', 'the caller went away before its command was decided'));
+        const gone = new UnavailableError('caller_gone', 'the caller went away before its command was decided');
+        this.#refuse(pending, gone);
         return false;
       });
-      if (batch.length > 0) await this.#settle(batch);
+      const undecided = batch.length > 0 ? await this.#settle(batch) : undefined;
+      if (undecided !== undefined) await this.#putBack(undecided);
     }
     this.#running = undefined;
   }
 
-  async #settle(batch: readonly PendingCommand[]): Promise<void> {
+  /** Runs a batch and answers its commands. Returns those that are to be tried again. */
+  async #settle(batch: readonly PendingCommand[]): Promise<Undecided | undefined> {
     try {
-      const settled = await this.#attempt(batch);
+      const { programVersion, log } = this.#options;
+      const client = await this.#connect();
+      const settled = await runBatch(client, log.writer(client), batch, { programVersion, epoch: 1 });
       for (const [i, pending] of batch.entries()) answer(pending, settled[i]);
+      return undefined;
     } catch (error) {
-      const [only, ...others] = batch;
-      if (others.length === 0 || error instanceof UnavailableError) {
-        for (const pending of batch) pending.reject(error);
-      } else {
-        // One of them made the database refuse the whole batch: alone, only that one fails.
-        for (const pending of [only, ...others]) if (pending !== undefined) await this.#settle([pending]);
-      }
+      return this.#failed(batch, error);
     }
   }
 
-  /** Runs a batch, again when the connection was lost: the memory of commands tells what was committed before it went. */
-  async #attempt(batch: readonly PendingCommand[]): Promise<Settled[]> {
-    const deadline = performance.now() + this.#options.patienceMs;
-    for (;;) {
-      try {
-        return await runBatch(await this.#connect(), batch, { programVersion: this.#options.programVersion, epoch: 1 });
-      } catch (error) {
-        const lost = isConnectionError(error);
-        if (lost) await this.#disconnect();
-        else await this.#client?.query('ROLLBACK').catch(() => this.#disconnect());
-        if (!lost && !isTransient(error)) throw error;
-        if (performance.now() >= deadline) {
-          throw new UnavailableError('database', 'the database does not answer', { cause: error });
-        }
-        await delay(RETRY_MS);
-      }
+  async #failed(batch: readonly PendingCommand[], error: unknown): Promise<Undecided | undefined> {
+    if (error instanceof CommitUnclearError) {
+      for (const pending of batch) if (error.commandIds.has(pending.commandId)) this.#unclear.add(pending);
+      await this.#disconnect();
+      return { commands: batch, cause: error.cause };
     }
+    if (isConnectionError(error)) {
+      await this.#disconnect();
+      return { commands: batch, cause: error };
+    }
+    await this.#client?.query('ROLLBACK').catch(() => this.#disconnect());
+    if (isTransient(error)) return { commands: batch, cause: error };
+    if (batch.length === 1 || error instanceof UnavailableError) {
+      for (const pending of batch) this.#refuse(pending, error);
+      return undefined;
+    }
+    // One of them made the database refuse the whole batch: alone, only that one fails.
+    for (const [i, pending] of batch.entries()) {
+      const undecided = await this.#settle([pending]);
+      if (undecided !== undefined) return { ...undecided, commands: batch.slice(i) };
+    }
+    return undefined;
+  }
+
+  /**
+   * Puts commands back in front of the queue for another try: the memory of commands tells what was committed before a connection was
+   * lost. All that wait past their deadline are told no, at once.
+   */
+  async #putBack({ commands, cause }: Undecided): Promise<void> {
+    const now = performance.now();
+    const waiting = [...commands, ...this.#queue];
+    const late = waiting.filter(({ deadline }) => deadline <= now);
+    this.#queue.splice(0, this.#queue.length, ...waiting.filter(({ deadline }) => deadline > now));
+    if (late.length > 0) {
+      const error = await this.#unavailable(cause);
+      for (const pending of late) this.#refuse(pending, error);
+    }
+    if (this.#queue.length > 0) await delay(RETRY_MS);
+  }
+
+  /** Why nothing is decided. Where a lock is in the way, names the program that holds it. */
+  async #unavailable(cause: unknown): Promise<UnavailableError> {
+    if (!isTransient(cause)) return new UnavailableError('database', 'the database does not answer', { cause });
+    const sessions = this.#client === undefined ? [] : await readLockSessions(this.#client).catch(() => []);
+    const holder = sessions.find(({ granted }) => granted);
+    const message =
+      holder === undefined ? 'a lock was not to be had' : `the decision lock is held by ${holder.program}`;
+    return new UnavailableError('lock_busy', message, { cause });
+  }
+
+  /** Rejects a command; one that may have been committed is never told that it was not decided. */
+  #refuse(pending: PendingCommand, error: unknown): void {
+    const unclear = this.#unclear.has(pending) && error instanceof UnavailableError;
+    const unknown = 'the connection was lost at the commit, and whether the command took effect could not be asked';
+    pending.reject(unclear ? new UnavailableError('outcome_unknown', unknown, { cause: error }) : error);
   }
 
   async #connect(): Promise<pg.Client> {
     if (this.#client !== undefined) return this.#client;
-    const { url, program } = this.#options;
-    const config = clientConfig({ url, program, limits: WRITER_LIMITS });
-    const client = new pg.Client({ ...config, pipeline: true, stream: () => new GatheringSocket() });
-    client.on('error', () => {
+    const { url, program, limits } = this.#options;
+    const client = createClient({ url, program, limits }, { pipeline: true });
+    const forget = () => {
       if (this.#client === client) this.#client = undefined;
-    });
-    await client.connect();
+    };
+    client.on('error', forget);
     this.#client = client;
+    try {
+      await client.connect();
+    } catch (error) {
+      forget();
+      throw error;
+    }
     return client;
   }
 

@@ -57,8 +57,11 @@ export function asFailure(error: unknown): Failure | undefined {
 function fromUnavailable(error: UnavailableError): Failure {
   if (error.reason === 'definition_mismatch') return definitionMismatch(error);
   const cause = error.cause instanceof Error ? `: ${oneLine(error.cause.message)}` : '';
-  return new Failure(EXIT.unavailable, error.reason, `${error.message}${cause}`, {
-    remedy: 'see `pushleft-controller fleet doctor`',
+  return new Failure(EXIT.unavailable, error.reason, `${oneLine(error.message)}${cause}`, {
+    remedy:
+      error.reason === 'outcome_unknown'
+        ? 'look whether it took effect (`pushleft-controller fleet events`) before you repeat it'
+        : 'see `pushleft-controller fleet doctor`',
     cause: error,
   });
 }

@@ -40,7 +40,7 @@ export class Liveness {
   readonly #log: Logger;
   #heard = new Map<string, Heard>();
   #timer: NodeJS.Timeout | undefined;
-  #flushing: Promise<void> = Promise.resolve();
+  #flushing: Promise<void> | undefined;
   #lastFlushAt: number | null = null;
   #failing = false;
 
@@ -69,15 +69,21 @@ export class Liveness {
     this.#timer = setInterval(() => void this.flush(), FLUSH_MS);
   }
 
-  /** Stops and writes what is left. */
+  /** Stops and writes what is left: waits for the flush that is under way and for one more, each as long as a statement may take. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    await this.#flushing;
     await this.flush();
   }
 
-  /** Writes what was heard; one flush at a time. Never rejects: a failure is logged when it begins and when it ends. */
+  /**
+   * Writes what was heard. While a flush is under way there is no second: during an outage they would pile up, and what is heard
+   * meanwhile is in the next. Never rejects: a failure is logged when it begins and when it ends.
+   */
   flush(): Promise<void> {
-    this.#flushing = this.#flushing.then(() => this.#write());
+    this.#flushing ??= this.#write().finally(() => {
+      this.#flushing = undefined;
+    });
     return this.#flushing;
   }
 

@@ -4,7 +4,8 @@ import { type Authenticated, authenticate } from '../domain/certificate/authenti
 import type { CertificateState } from '../domain/certificate/state.ts';
 import type { NodeState } from '../domain/node/state.ts';
 import type { Result } from '../domain/result.ts';
-import { GENESIS_HASH } from '../log/chain.ts';
+import type { LogHead } from '../log/event-log.ts';
+import { EMPTY_HEAD, HEAD_QUERY } from '../log/postgres/reader.ts';
 import { selectByKeys } from '../tables/statements.ts';
 import { selectList } from '../tables/values.ts';
 import { reading } from './database.ts';
@@ -45,8 +46,17 @@ const TICK = {
     SELECT clock_timestamp() AS now,
            (SELECT position FROM fleet.fleet_events WHERE authorises ORDER BY position DESC LIMIT 1) AS authorises,
            (SELECT position FROM fleet.fleet_events WHERE offers_work ORDER BY position DESC LIMIT 1) AS offers_work,
-           (SELECT position || ':' || left(encode(hash, 'hex'), 32) FROM log.events ORDER BY position DESC LIMIT 1) AS head`,
+           head.position, head.hash
+    FROM (VALUES (1)) AS one LEFT JOIN (${HEAD_QUERY}) AS head ON true`,
 };
+
+interface TickRow {
+  readonly now: number;
+  readonly authorises: number | null;
+  readonly offers_work: number | null;
+  readonly position: number | null;
+  readonly hash: string;
+}
 
 const CERTIFICATES = `
   SELECT ${selectList(projectionOf('fleet_node_certificates').table)}
@@ -107,11 +117,7 @@ export class Loader {
 
   async #readTick(): Promise<Tick> {
     const started = performance.now();
-    const { rows } = await reading(() =>
-      this.#pool.query<{ now: number; authorises: number | null; offers_work: number | null; head: string | null }>(
-        TICK,
-      ),
-    );
+    const { rows } = await reading(() => this.#pool.query<TickRow>(TICK));
     this.#observe((performance.now() - started) / 1_000);
     const [row] = rows;
     if (row === undefined) throw new Error('the database did not tell its clock');
@@ -119,7 +125,7 @@ export class Loader {
       nowMs: row.now,
       authorises: row.authorises ?? 0,
       offersWork: row.offers_work ?? 0,
-      logHead: `${EPOCH}:${row.head ?? `0:${GENESIS_HASH.slice(0, 32)}`}`,
+      logHead: describeHead(row.position === null ? EMPTY_HEAD : { position: row.position, hash: row.hash }),
     };
   }
 
@@ -148,4 +154,9 @@ export class Loader {
     const [oldest] = this.#known.keys();
     if (oldest !== undefined) this.#known.delete(oldest);
   }
+}
+
+/** Where the log ends, as agents are told it: epoch, position and half of the chain's hash. */
+function describeHead({ position, hash }: Pick<LogHead, 'position' | 'hash'>): string {
+  return `${EPOCH}:${position}:${hash.slice(0, 32)}`;
 }

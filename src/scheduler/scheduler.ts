@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { createPool, READER_LIMITS } from '../database/connect.ts';
+import { createPool, READER_LIMITS, WRITER_LIMITS } from '../database/connect.ts';
 import { programId, removeBeacon, writeBeacon } from '../database/programs.ts';
 import { forgetOutcomes } from '../transactor/memory.ts';
 import { Transactor } from '../transactor/transactor.ts';
@@ -27,6 +27,7 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
   const id = programId('scheduler');
   const connection = { url: config.databaseUrl, program: 'scheduler', limits: READER_LIMITS };
   const pool = createPool({ ...connection, max: 4 });
+  const writers = createPool({ ...connection, limits: WRITER_LIMITS, max: 1 });
   const transactor = new Transactor({
     url: config.databaseUrl,
     program: 'scheduler',
@@ -38,7 +39,7 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
   const pass = async () => {
     const leads = await leadership.check();
     if (leads) {
-      await restoreLostGuards(pool, config.leaseMs);
+      await restoreLostGuards(writers, config.leaseMs);
       await removeOrphanGuards(pool);
       const expired = await expireLeases(pool, transactor, id);
       if (expired > 0) log.info({ expired }, 'leases ran out');
@@ -67,7 +68,7 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
       stop.abort();
       await running;
       await removeBeacon(pool, id).catch(() => undefined);
-      await Promise.all([transactor.close(), leadership.close(), pool.end()]);
+      await Promise.all([transactor.close(), leadership.close(), pool.end(), writers.end()]);
     },
   };
 }

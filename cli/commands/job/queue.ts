@@ -7,6 +7,7 @@ import { JOB_KINDS, jobKinds } from '../../../src/protocol/job-kinds/registry.ts
 import { BODY_MAX_BYTES } from '../../../src/protocol/limits.ts';
 import { readJob } from '../../../src/read/job-details.ts';
 import { resolveNode } from '../../../src/read/resolve-node.ts';
+import { UnavailableError } from '../../../src/transactor/command.ts';
 import { nodeFlag } from '../../arguments.ts';
 import type { FleetChoice } from '../../connection.ts';
 import { EXIT } from '../../exit-code.ts';
@@ -60,8 +61,10 @@ export default class JobQueue extends OperatorCommand {
       maxAttempts: flags['max-attempts'],
     });
     if (!job.ok) throw usageFailure(`the payload does not fit ${kind}: ${job.problem}`);
-    const done = await this.decide(queueJobCommand, job.value, flags);
     const id = job.value.job_id;
+    const done = await this.decide(queueJobCommand, job.value, flags).catch((error: unknown) => {
+      throw isUnclear(error) ? queueUnclear(id, error) : error;
+    });
     this.log('%s', outcomeLine(done, `job ${id} is queued`, `job ${id} was queued already`));
     const document = { job_id: id, ...outcomeJson(done) };
     return flags.wait && !done.dryRun ? { ...document, ...(await this.waited(id, flags)) } : document;
@@ -86,6 +89,19 @@ export default class JobQueue extends OperatorCommand {
     if (details.value.job.status === 'failed') process.exitCode = EXIT.refused;
     return jobDocument(details.value);
   }
+}
+
+function isUnclear(error: unknown): error is UnavailableError {
+  return error instanceof UnavailableError && error.reason === 'outcome_unknown';
+}
+
+/** The job may have been queued: whoever repeats the command as it was would perhaps queue a second one. */
+function queueUnclear(id: string, cause: UnavailableError): Failure {
+  return new Failure(EXIT.unavailable, cause.reason, `it is not known whether job ${id} was queued: ${cause.message}`, {
+    remedy: `repeat the command with \`--id ${id}\`, which queues it once`,
+    details: { job_id: id },
+    cause,
+  });
 }
 
 function jobId(chosen: string | undefined): string {

@@ -1,9 +1,12 @@
-import { Kysely, PostgresDialect, sql } from 'kysely';
+import { Kysely, PostgresDialect } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
+import type pg from 'pg';
 import { createPool, READER_LIMITS } from '../src/database/connect.ts';
-import { grantStatements } from '../src/database/grants.ts';
+import { appendGrants, grantStatements, missingGrantsQuery } from '../src/database/grants.ts';
 import { DEFINITION_DIGEST } from '../src/projector/digest.ts';
-import { rebuild } from '../src/projector/rebuild.ts';
+import { replaceProjections } from '../src/projector/rebuild.ts';
+import { dropReplaced } from '../src/projector/replaced.ts';
+import { underDecisionLock } from '../src/projector/under-lock.ts';
 import { up as log } from './001-log.ts';
 import { up as telemetry } from './002-telemetry.ts';
 import { up as roles } from './003-roles.ts';
@@ -22,7 +25,7 @@ export interface MigrationReport {
 
 /**
  * Brings a database to what this program needs: log and telemetry by steps, projections by folding the log into tables of today's
- * definition. Safe to repeat and to run twice at once. Throws with the failed step as its message.
+ * definition. Safe to repeat, beside live commands and twice at once; killed at any point it can be run again. Throws with the failed step as its message.
  */
 export async function migrate(databaseUrl: string): Promise<MigrationReport> {
   const limits = { ...READER_LIMITS, statementMs: 0, idleInTransactionMs: 0 };
@@ -38,22 +41,29 @@ export async function migrate(databaseUrl: string): Promise<MigrationReport> {
     const { error, results = [] } = await migrator.migrateToLatest();
     const failed = results.find(({ status }) => status === 'Error');
     if (error !== undefined) throw new Error(`migration ${failed?.migrationName ?? ''} failed`, { cause: error });
-    const rebuilt = await buildProjections(db, pool);
-    for (const statement of grantStatements()) await sql.raw(statement).execute(db);
+    const rebuilt = await underDecisionLock(pool, (client) => bringUpToDate(pool, client));
+    if (rebuilt) await dropReplaced(pool);
     return { applied: results.map(({ migrationName }) => migrationName), rebuilt };
   } finally {
     await db.destroy();
   }
 }
 
-async function buildProjections(db: Kysely<unknown>, pool: ReturnType<typeof createPool>): Promise<boolean> {
-  const { rows } = await sql<{ there: boolean }>`SELECT to_regclass('fleet.definition') IS NOT NULL AS there`.execute(
-    db,
+/** Projections and grants together, so that no command meets one without the other. Writes nothing where nothing is to be done. */
+async function bringUpToDate(pool: pg.Pool, client: pg.ClientBase): Promise<boolean> {
+  const rebuilt = (await builtDefinition(client)) !== DEFINITION_DIGEST;
+  if (rebuilt) await replaceProjections(pool, client);
+  const { rows } = await client.query<{ missing: boolean }>(missingGrantsQuery());
+  const statements = rows[0]?.missing === false ? appendGrants() : grantStatements();
+  for (const statement of statements) await client.query(statement);
+  return rebuilt;
+}
+
+/** The digest that the tables were built with; undefined when there are none. */
+async function builtDefinition(client: pg.ClientBase): Promise<string | undefined> {
+  const { rows } = await client.query<{ there: boolean }>(
+    `SELECT to_regclass('fleet.definition') IS NOT NULL AS there`,
   );
-  if (rows[0]?.there === true) {
-    const built = await sql<{ digest: string }>`SELECT digest FROM fleet.definition`.execute(db);
-    if (built.rows[0]?.digest === DEFINITION_DIGEST) return false;
-  }
-  await rebuild(pool);
-  return true;
+  if (rows[0]?.there !== true) return undefined;
+  return (await client.query<{ digest: string }>('SELECT digest FROM fleet.definition')).rows[0]?.digest;
 }

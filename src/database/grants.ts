@@ -34,22 +34,80 @@ export const appenders: Readonly<Record<EventType, readonly AppendingRole[]>> = 
   job_failed: ['pushleft_gateway', 'pushleft_scheduler'],
 };
 
-const WRITERS = 'pushleft_operator, pushleft_gateway, pushleft_scheduler';
+const WRITERS = ['pushleft_operator', 'pushleft_gateway', 'pushleft_scheduler'] as const;
+const EVERYBODY = [...WRITERS, 'pushleft_reader'] as const;
+
+/** Privileges on schemas, on every table of schemas, or on single tables or functions. */
+interface Grant {
+  readonly on: 'schema' | 'tables of' | 'table' | 'function';
+  readonly names: readonly string[];
+  readonly privileges: readonly string[];
+  readonly to: readonly string[];
+}
+
+/** On the tables that every rebuild makes anew. */
+const PROJECTION_GRANTS: readonly Grant[] = [
+  { on: 'schema', names: ['fleet'], privileges: ['USAGE'], to: EVERYBODY },
+  { on: 'tables of', names: ['fleet'], privileges: ['SELECT'], to: EVERYBODY },
+  { on: 'tables of', names: ['fleet'], privileges: ['INSERT', 'UPDATE', 'DELETE'], to: WRITERS },
+];
+
+const READABLE_TELEMETRY = ['telemetry.node_liveness', 'telemetry.job_leases', 'telemetry.programs'];
+
+const GRANTS: readonly Grant[] = [
+  { on: 'schema', names: ['log', 'telemetry'], privileges: ['USAGE'], to: EVERYBODY },
+  { on: 'tables of', names: ['log'], privileges: ['SELECT'], to: EVERYBODY },
+  { on: 'table', names: READABLE_TELEMETRY, privileges: ['SELECT'], to: ['pushleft_reader'] },
+  { on: 'tables of', names: ['telemetry'], privileges: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'], to: WRITERS },
+  { on: 'function', names: ['log.append(bigint, text[], bytea[])'], privileges: ['EXECUTE'], to: WRITERS },
+  ...PROJECTION_GRANTS,
+];
+
+/** The grants on the projections' tables alone: part of {@link grantStatements}. */
+export function projectionGrants(): string[] {
+  return PROJECTION_GRANTS.map(toStatement);
+}
 
 /**
  * The grants of every group role, as statements that a database administrator could run (`db roles` prints them). Repeating them
- * changes nothing. Readers read; writers append through `log.append` alone and write the tables that their batches fold into.
+ * changes nothing, and at no moment do they take away what stays. Readers read; writers append through `log.append` alone and write the
+ * tables that their batches fold into.
  */
 export function grantStatements(): string[] {
-  const granted = EVENT_TYPES.flatMap((type) => appenders[type].map((role) => `('${role}', '${type}')`));
+  return [...GRANTS.map(toStatement), ...appendGrants()];
+}
+
+/** Who may append what, as rows that `log.append` looks at. Writes nothing where all is as it should be. */
+export function appendGrants(): string[] {
+  const rows = EVENT_TYPES.flatMap((type) => appenders[type].map((role) => `('${role}', '${type}')`)).join(', ');
   return [
-    `GRANT USAGE ON SCHEMA log, fleet, telemetry TO ${WRITERS}, pushleft_reader`,
-    `GRANT SELECT ON ALL TABLES IN SCHEMA log, fleet TO ${WRITERS}, pushleft_reader`,
-    `GRANT SELECT ON telemetry.node_liveness, telemetry.job_leases, telemetry.programs TO pushleft_reader`,
-    `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA telemetry TO ${WRITERS}`,
-    `GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA fleet TO ${WRITERS}`,
-    `GRANT EXECUTE ON FUNCTION log.append(bigint, text[], bytea[]) TO ${WRITERS}`,
-    `DELETE FROM log.append_grants`,
-    `INSERT INTO log.append_grants (role, event_type) VALUES ${granted.join(', ')}`,
+    `INSERT INTO log.append_grants (role, event_type) VALUES ${rows} ON CONFLICT DO NOTHING`,
+    `DELETE FROM log.append_grants WHERE (role, event_type) NOT IN (VALUES ${rows})`,
   ];
+}
+
+/** A query for one row, `missing`: whether a role lacks a privilege that {@link grantStatements} give. */
+export function missingGrantsQuery(): string {
+  return `SELECT ${GRANTS.map(missing).join(' OR ')} AS missing`;
+}
+
+function toStatement({ on, names, privileges, to }: Grant): string {
+  const object = on === 'tables of' ? 'ALL TABLES IN SCHEMA' : on.toUpperCase();
+  return `GRANT ${privileges.join(', ')} ON ${object} ${names.join(', ')} TO ${to.join(', ')}`;
+}
+
+/** An SQL condition: one of the roles lacks one of the privileges. The database's own functions say so, whoever granted it. */
+function missing({ on, names, privileges, to }: Grant): string {
+  const objects =
+    on === 'tables of'
+      ? `(SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = ANY(${array(names)}::regnamespace[]))`
+      : `(SELECT unnest(${array(names)}))`;
+  const has = `has_${on === 'tables of' ? 'table' : on}_privilege`;
+  return `EXISTS (
+    SELECT FROM unnest(${array(to)}::name[]) AS role, unnest(${array(privileges)}) AS privilege, ${objects} AS object(id)
+    WHERE NOT ${has}(role, object.id, privilege))`;
+}
+
+function array(values: readonly string[]): string {
+  return `ARRAY[${values.map((value) => `'${value}'`).join(', ')}]`;
 }

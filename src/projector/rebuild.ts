@@ -1,12 +1,13 @@
 import type pg from 'pg';
 import { DISPOSABLE, projectionOf } from '../../projections/registry.ts';
-import { grantStatements } from '../database/grants.ts';
-import { DECISION_LOCK } from '../database/locks.ts';
+import { projectionGrants } from '../database/grants.ts';
 import { readForFold } from '../log/postgres/reader.ts';
 import { startCopy } from './copy.ts';
 import { foldLog, type Progress } from './fold-log.ts';
 import { FoldState } from './fold-state.ts';
+import { dropReplaced, replacedSchema } from './replaced.ts';
 import { createSchema, indexSchema } from './schema.ts';
+import { underDecisionLock } from './under-lock.ts';
 
 /** What a rebuild did. */
 export interface RebuildReport {
@@ -18,36 +19,34 @@ export interface RebuildReport {
 /**
  * Folds the whole log into fresh tables and puts them in the place of the live ones, in one transaction that holds the decision lock:
  * commands wait for it, readers do not notice. Killed at any point it leaves the live tables alone and can be run again.
- * Rows that never change again go out by COPY while the log is still being read; keys and indexes follow when the tables are full.
  */
 export async function rebuild(pool: pg.Pool, progress?: Progress): Promise<RebuildReport> {
   const started = performance.now();
-  const client = await pool.connect();
-  try {
-    await client.query('BEGIN');
-    await client.query('SET LOCAL idle_in_transaction_session_timeout = 0');
-    await client.query('SET LOCAL statement_timeout = 0');
-    await client.query('SET LOCAL lock_timeout = 0');
-    // Indexes of a long log are sorted in memory, not on disk.
-    await client.query(`SET LOCAL maintenance_work_mem = '256MB'`);
-    await client.query(`SELECT pg_advisory_xact_lock(${DECISION_LOCK})`);
-    for (const statement of ['DROP SCHEMA IF EXISTS fleet_next CASCADE', ...createSchema('fleet_next')]) {
-      await client.query(statement);
-    }
-    const { position, rows } = await fill(pool, client, progress);
-    for (const statement of indexSchema('fleet_next')) await client.query(statement);
-    await client.query('DROP SCHEMA IF EXISTS fleet CASCADE');
-    await client.query('ALTER SCHEMA fleet_next RENAME TO fleet');
-    for (const statement of grantStatements()) await client.query(statement);
-    await client.query('COMMIT');
-    await client.query('ANALYZE');
-    return { position, milliseconds: Math.round(performance.now() - started), rows };
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => undefined);
-    throw error;
-  } finally {
-    client.release();
+  const built = await underDecisionLock(pool, (client) => replaceProjections(pool, client, progress));
+  await dropReplaced(pool);
+  return { ...built, milliseconds: Math.round(performance.now() - started) };
+}
+
+/**
+ * The part of a rebuild that happens in a transaction under the decision lock; `client` is in it, the log is read through `pool`.
+ * Rows that never change again go out by COPY while the log is still being read; keys and indexes follow when the tables are full.
+ * The swap renames schemas, which waits for no reader of the tables in them; {@link dropReplaced} drops the old ones after the commit.
+ */
+export async function replaceProjections(
+  pool: pg.Pool,
+  client: pg.ClientBase,
+  progress?: Progress,
+): Promise<Omit<RebuildReport, 'milliseconds'>> {
+  for (const statement of ['DROP SCHEMA IF EXISTS fleet_next CASCADE', ...createSchema('fleet_next')]) {
+    await client.query(statement);
   }
+  const built = await fill(pool, client, progress);
+  for (const statement of indexSchema('fleet_next')) await client.query(statement);
+  const { rows } = await client.query<{ oid: number }>(`SELECT oid FROM pg_namespace WHERE nspname = 'fleet'`);
+  for (const { oid } of rows) await client.query(`ALTER SCHEMA fleet RENAME TO ${replacedSchema(oid)}`);
+  await client.query('ALTER SCHEMA fleet_next RENAME TO fleet');
+  for (const statement of projectionGrants()) await client.query(statement);
+  return built;
 }
 
 async function fill(pool: pg.Pool, client: pg.ClientBase, progress: Progress | undefined) {

@@ -6,8 +6,9 @@ import type { Row } from '../../projections/table.ts';
 import { readForFold, readHead } from '../log/postgres/reader.ts';
 import { keyOf } from '../tables/rows.ts';
 import { columnsOf, keyType, selectList } from '../tables/values.ts';
-import { foldLog } from './fold-log.ts';
+import { foldLog, type Progress } from './fold-log.ts';
 import { FoldState } from './fold-state.ts';
+import { readSnapshot } from './generation.ts';
 
 const CHUNK = 1_000;
 
@@ -31,9 +32,12 @@ export interface Verification {
  * the log's head in one short snapshot, and the fold is caught up to exactly that head before the two are compared, so no difference
  * is ever reported that was only a difference in time, and no long transaction is held.
  */
-export async function verifyProjections(pool: pg.Pool, maxDifferences = 100): Promise<Verification> {
+export async function verifyProjections(
+  pool: pg.Pool,
+  { maxDifferences = 100, progress }: { maxDifferences?: number; progress?: Progress } = {},
+): Promise<Verification> {
   const state = new FoldState(DISPOSABLE);
-  await foldLog({ read: (page) => readForFold(pool, page) }, state);
+  await foldLog({ read: (page) => readForFold(pool, page) }, state, 'head', progress);
   const differences: Difference[] = [];
   let rows = 0;
   for (const table of DISPOSABLE) {
@@ -82,22 +86,17 @@ async function liveRows(
 ): Promise<Row[]> {
   const { table } = projectionOf(name);
   const type = keyType(table);
-  const client = await pool.connect();
-  try {
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const head = await readHead(client);
-    const { rows } = await client.query<Row>(
+  const { head, rows } = await readSnapshot(pool, async (client) => ({
+    head: await readHead(client),
+    rows: await client.query<Row>(
       `SELECT ${selectList(table)} FROM ${table.schema}.${table.name}
        WHERE ($1::${type} IS NULL OR ${table.key} > $1::${type}) AND ($2::${type} IS NULL OR ${table.key} = $2::${type})
        ORDER BY ${table.key} LIMIT ${CHUNK}`,
       [which.after ?? null, which.key ?? null],
-    );
-    await client.query('COMMIT');
-    await foldLog({ read: (page) => readForFold(client, page) }, state, { position: head.position });
-    return rows;
-  } finally {
-    client.release();
-  }
+    ),
+  }));
+  await foldLog({ read: (page) => readForFold(pool, page) }, state, { position: head.position });
+  return rows.rows;
 }
 
 function compareRow(

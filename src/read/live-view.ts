@@ -1,19 +1,35 @@
 import { type Kysely, sql } from 'kysely';
 import { DEFINITION_DIGEST } from '../projector/digest.ts';
+import { GENERATION_QUERY, type Generation, readOneGeneration } from '../projector/generation.ts';
 import { UnavailableError } from '../transactor/command.ts';
 import { columns, type ReadDatabase } from './database.ts';
 import { type FleetView, MATCHES_MAX, type Telemetry, type ViewMoment } from './fleet-view.ts';
 
 /**
  * Shows the live tables to `look`, all of its queries in one snapshot, so that what it puts together was true at one position of the
- * log. Throws UnavailableError `definition_mismatch` when the tables are another version's.
+ * log. `look` runs again when a rebuild has put other tables in place meanwhile. Throws UnavailableError `definition_mismatch` when the
+ * tables are another version's.
  */
 export function withLiveView<T>(db: Kysely<ReadDatabase>, look: (view: FleetView) => Promise<T>): Promise<T> {
-  return db
-    .transaction()
-    .setIsolationLevel('repeatable read')
-    .setAccessMode('read only')
-    .execute(async (snapshot) => look(liveView(snapshot, await readMoment(snapshot))));
+  return readOneGeneration(
+    () => readGeneration(db),
+    (began) =>
+      db
+        .transaction()
+        .setIsolationLevel('repeatable read')
+        .setAccessMode('read only')
+        .execute(async (snapshot) => {
+          began(await readGeneration(snapshot));
+          return look(liveView(snapshot, await readMoment(snapshot)));
+        }),
+  );
+}
+
+async function readGeneration(db: Kysely<ReadDatabase>): Promise<Generation> {
+  const { rows } = await sql.raw<Generation>(GENERATION_QUERY).execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error('the database answered nothing');
+  return row;
 }
 
 async function readMoment(db: Kysely<ReadDatabase>): Promise<ViewMoment> {

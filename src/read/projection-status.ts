@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { DISPOSABLE } from '../../projections/registry.ts';
 import { readHead } from '../log/postgres/reader.ts';
 import { DEFINITION_DIGEST } from '../projector/digest.ts';
+import { readSnapshot } from '../projector/generation.ts';
 
 /** How the projections stand, without looking at their rows. Times are ms. */
 export interface ProjectionStatus {
@@ -15,10 +16,8 @@ export interface ProjectionStatus {
 }
 
 /** Reads how the projections stand, in one snapshot. */
-export async function readProjectionStatus(pool: pg.Pool): Promise<ProjectionStatus> {
-  const client = await pool.connect();
-  try {
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+export function readProjectionStatus(pool: pg.Pool): Promise<ProjectionStatus> {
+  return readSnapshot(pool, async (client) => {
     const head = await readHead(client);
     const { rows } = await client.query<{ digest: string; built_at: number; position: number | null }>(
       'SELECT digest, built_at, (SELECT max(position) FROM fleet.fleet_events) AS position FROM fleet.definition',
@@ -27,7 +26,6 @@ export async function readProjectionStatus(pool: pg.Pool): Promise<ProjectionSta
     if (row === undefined) throw new Error('fleet.definition is empty');
     const counts = DISPOSABLE.map((table) => `(SELECT count(*) FROM fleet.${table}) AS ${table}`);
     const counted = await client.query<Record<string, number>>(`SELECT ${counts.join(', ')}`);
-    await client.query('COMMIT');
     return {
       position: row.position ?? 0,
       logPosition: head.position,
@@ -36,7 +34,5 @@ export async function readProjectionStatus(pool: pg.Pool): Promise<ProjectionSta
       definitionMatches: row.digest === DEFINITION_DIGEST,
       rows: counted.rows[0] ?? {},
     };
-  } finally {
-    client.release();
-  }
+  });
 }

@@ -84,7 +84,7 @@ export class GatewayClient {
     this.generation = identity.generation;
   }
 
-  /** Asks for a job; `wait_seconds` of the request bounds how long the answer may take. */
+  /** Asks for a job; `wait_seconds` of the request bounds how long the answer may take. A job that it answers is held by this agent. */
   async lease(request: LeaseRequest, signal: AbortSignal): Promise<LeaseAnswer> {
     const answer = await this.#https.exchange({
       method: 'POST',
@@ -96,7 +96,7 @@ export class GatewayClient {
     });
     if (answer.kind !== 'ok') return readLeaseRefusal(answer) ?? undecided(answer);
     const { job, log_head: logHead } = answer.body;
-    return job === null ? { kind: 'idle', logHead } : { kind: 'job', logHead, lease: this.#leaseOf(job, answer.time) };
+    return job === null ? { kind: 'idle', logHead } : this.#leased(job, logHead, answer.time, signal);
   }
 
   /** Extends a lease. */
@@ -141,15 +141,28 @@ export class GatewayClient {
     await this.#https.close();
   }
 
-  #leaseOf(job: LeasedJob, time: AnswerTime): Lease {
+  /**
+   * A lease that was asked for long ago (the gateway waited for a job, or the answer was slow) may have little left or nothing that is
+   * certain. A heartbeat, which is answered at once, extends it and tells its end anew; until then no work begins.
+   */
+  async #leased(job: LeasedJob, logHead: string, time: AnswerTime, signal: AbortSignal): Promise<LeaseAnswer> {
     const { id, kind, payload, lease_token: token, lease_expires_at: expiresAt } = job;
-    return { id, kind, payload, token, endsAtMs: this.#localEnd(expiresAt, time) };
+    const lease = { id, kind, payload, token, endsAtMs: this.#localEnd(expiresAt, time) };
+    const waitedMs = this.#time.nowMs() - time.sentAtMs;
+    if (waitedMs < lease.endsAtMs - this.#time.nowMs()) return { kind: 'job', logHead, lease };
+    const held = await this.heartbeat(lease, signal);
+    if (held.kind === 'extended') return { kind: 'job', logHead, lease: { ...lease, endsAtMs: held.endsAtMs } };
+    if (held.kind !== 'conflict') return held;
+    return { kind: 'undecided', reason: 'the lease was over before its answer came', retryAfterMs: null };
   }
 
-  /** Both ends of the lease's length are the gateway's clock, so a wrong clock of the host changes nothing. */
-  #localEnd(expiresAt: string, { receivedAtMs, serverTimeMs }: AnswerTime): number {
+  /**
+   * When a lease ends by the own clock, at the earliest. Both ends of its length are the gateway's clock, so a wrong clock of the host
+   * changes nothing. It is counted from when it was asked for: how long the answer was on its way, nobody knows.
+   */
+  #localEnd(expiresAt: string, { sentAtMs, serverTimeMs }: AnswerTime): number {
     if (serverTimeMs === null) return this.#time.nowMs();
-    return receivedAtMs + (Date.parse(expiresAt) - serverTimeMs) - DATE_HEADER_RESOLUTION_MS;
+    return sentAtMs + (Date.parse(expiresAt) - serverTimeMs) - DATE_HEADER_RESOLUTION_MS;
   }
 }
 

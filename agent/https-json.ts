@@ -17,9 +17,9 @@ const RESPONSE_MAX_BYTES = 256 * 1024;
 /** Trust and, for mTLS, the own identity. */
 export type TlsMaterial = Pick<SecureContextOptions, 'ca' | 'cert' | 'key'>;
 
-/** When an answer came, by the own monotonic clock, and what the server's clock said. */
+/** When an answer was asked for, by the own monotonic clock, and what the server's clock said in it. */
 export interface AnswerTime {
-  readonly receivedAtMs: number;
+  readonly sentAtMs: number;
   /** Date header, whole seconds; null when there is none. */
   readonly serverTimeMs: number | null;
 }
@@ -84,6 +84,7 @@ export class HttpsJson {
   }
 
   async #ask<T>(pool: Pool, { method, path, body, expect, signal, waitMs = 0 }: Exchange<T>): Promise<Answer<T>> {
+    const sentAtMs = this.#time.nowMs();
     const response = await pool.request({
       method,
       path,
@@ -93,7 +94,7 @@ export class HttpsJson {
       ...(signal === undefined ? {} : { signal }),
     });
     const text = await response.body.text();
-    const time = { receivedAtMs: this.#time.nowMs(), serverTimeMs: dateHeaderMs(response.headers['date']) };
+    const time = { sentAtMs, serverTimeMs: dateHeaderMs(response.headers['date']) };
     const parsed = parseJson(text);
     if (response.statusCode !== 200) {
       const retryAfterMs = retryAfterHeaderMs(response.headers['retry-after']);

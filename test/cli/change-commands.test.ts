@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { writeEnvironmentFile } from '../../src/up/environment-files.ts';
 import { prepareStateDirectory } from '../../src/up/state-directory.ts';
+import { openRoad } from '../gateway/support/database-road.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -103,6 +104,22 @@ describe('job queue', () => {
       events: [{ position, type: 'job_queued' }],
     });
     expect([again.code, JSON.parse(again.stdout).changed, await head()]).toEqual([0, false, position]);
+  });
+
+  test('the connection is lost at the commit and does not come back: exit 3, and how to repeat it', async () => {
+    await using road = await openRoad();
+    const committed = road.swallowCommit(() => void road.close());
+    const args = ['job', 'queue', 'diagnose_host', '--pool', 'build'];
+    const run = await runCli([...args, '--json'], { env: { DATABASE_URL: road.via(database.url) } });
+    await committed;
+    const { code, remedy, details } = JSON.parse(run.stdout).error;
+    expect([run.code, code, remedy]).toEqual([
+      3,
+      'outcome_unknown',
+      `repeat the command with \`--id ${details.job_id}\`, which queues it once`,
+    ]);
+    const again = await cli(...args, '--id', details.job_id, '--json');
+    expect(JSON.parse(again.stdout)).toMatchObject({ job_id: details.job_id, changed: false });
   });
 
   test('a payload that the kind does not know, NUL in it, no JSON: exit 2 and one line, nothing is appended', async () => {

@@ -104,6 +104,25 @@ describe('a guard that was lost with telemetry', () => {
     expect(rows[0]?.left).toBeGreaterThan(50);
     expect(await restoreLostGuards(database.pool, 60_000)).toBe(0);
   });
+
+  test('given back by a running scheduler in a session that cannot hold the decision lock while it is stopped', async () => {
+    const job = await leasedJob({ expiresInMs: 60_000 });
+    await database.pool.query(`
+      CREATE TABLE public.restored AS SELECT '' AS job_id, '' AS idle_limit WITH NO DATA;
+      CREATE FUNCTION public.note_limit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO public.restored VALUES (NEW.job_id, current_setting('idle_in_transaction_session_timeout'));
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER note_limit BEFORE INSERT ON telemetry.job_leases FOR EACH ROW EXECUTE FUNCTION public.note_limit()`);
+    await database.pool.query('DELETE FROM telemetry.job_leases WHERE job_id = $1', [job]);
+    const config = { databaseUrl: database.url, programVersion: '0', intervalMs: 20, leaseMs: 60_000 };
+    const scheduler = startScheduler(config, pino({ level: 'silent' }));
+    const noted = async () => (await database.pool.query('SELECT * FROM public.restored')).rows;
+    await waitFor(async () => (await noted()).length > 0, { what: 'the guard is given back' });
+    await scheduler.close();
+    expect(await noted()).toEqual([{ job_id: job, idle_limit: '3s' }]);
+    await database.pool.query('DROP TRIGGER note_limit ON telemetry.job_leases');
+  });
 });
 
 describe('guards of jobs that are not leased, after a restore of telemetry from another moment', () => {

@@ -49,6 +49,17 @@ describe('the database goes away and comes back', () => {
     expect((await fleet.enroll(awaited)).status).toBe(200);
   });
 
+  test('it falls silent without a word: 503 for agents and for healthz, and the gateway can be closed', async () => {
+    using agent = new AgentClient(fleet.gateway.agentUrl, identity);
+    await agent.lease();
+    road.silence();
+    const [leased, healthy] = await Promise.all([agent.lease(), fetch(`${fleet.gateway.adminUrl}/healthz`)]);
+    expect([leased.status, healthy.status]).toEqual([503, 503]);
+    const started = performance.now();
+    await fleet.gateway.close();
+    expect(performance.now() - started).toBeLessThan(30_000);
+  });
+
   test('what was heard meanwhile is not lost, and a request that waits is woken afterwards', async () => {
     using agent = new AgentClient(fleet.gateway.agentUrl, identity);
     await agent.lease();

@@ -48,7 +48,7 @@ export function asFailure(error: unknown): Failure | undefined {
   if (error instanceof Failure) return error;
   if (error instanceof UnavailableError) return fromUnavailable(error);
   if (isOclifError(error)) return fromOclif(error);
-  if (error instanceof LogFormatError || error instanceof FoldError) return fromDamagedLog(error);
+  if (error instanceof LogFormatError || error instanceof FoldError) return fromUnreadableLog(error);
   if (!(error instanceof Error)) return undefined;
   if (sqlState(error) !== undefined || isConnectionError(error)) return fromDatabase(error);
   return undefined;
@@ -73,7 +73,13 @@ function definitionMismatch(cause: unknown): Failure {
   });
 }
 
-function fromDamagedLog(error: LogFormatError | FoldError): Failure {
+function fromUnreadableLog(error: LogFormatError | FoldError): Failure {
+  if (error instanceof LogFormatError && error.kind === 'newer_program') {
+    return new Failure(EXIT.usage, 'newer_program', `a newer program wrote to the log: ${oneLine(error.message)}`, {
+      remedy: 'use the newer program',
+      cause: error,
+    });
+  }
   return new Failure(EXIT.unavailable, 'log_damaged', `the log cannot be read: ${oneLine(error.message)}`, {
     remedy: 'run `pushleft-controller log verify`',
     cause: error,

@@ -62,14 +62,41 @@ export function seal(head: LogHead, events: readonly NewEvent[], metadata: Event
   });
 }
 
-/** Reads stored bytes back into an event of today's version. Throws {@link LogFormatError}. */
-export function unseal(position: number, body: string): RecordedEvent {
-  try {
+/** What every event's bytes hold, whatever its type: data that no schema has looked at yet. */
+export type Envelope = v.InferOutput<typeof envelope>;
+
+/** Reads stored bytes as far as every event is alike. Throws {@link LogFormatError} `damaged`. */
+export function readEnvelope(position: number, body: string): Envelope {
+  return asFormatError(position, () => {
     const read = v.safeParse(envelope, JSON.parse(body));
     if (!read.success) throw new Error(v.summarize(read.issues));
-    const { type, version, data, stream, at, metadata } = read.output;
-    if (!isEventType(type)) throw new Error(`unknown event type ${type}`);
-    return { position, stream, at, metadata, type, data: upcast(catalogue[type], version, data) } as RecordedEvent;
+    return read.output;
+  });
+}
+
+/** Brings an event to today's version. Throws {@link LogFormatError}; its kind is `newer_program` when only such a one knows the event. */
+export function toRecordedEvent(position: number, read: Envelope): RecordedEvent {
+  const { type, version, data, stream, at, metadata } = read;
+  // Types are never taken out of the catalogue: one that is not in it was put there later.
+  if (!isEventType(type)) throw newerProgram(position, `unknown event type ${type}`);
+  const definition: EventDefinition = catalogue[type];
+  if (version > definition.version) throw newerProgram(position, `version ${version} is newer than this program`);
+  const today = asFormatError(position, () => upcast(definition, version, data));
+  return { position, stream, at, metadata, type, data: today } as RecordedEvent;
+}
+
+/** Reads stored bytes back into an event of today's version. Throws {@link LogFormatError}. */
+export function unseal(position: number, body: string): RecordedEvent {
+  return toRecordedEvent(position, readEnvelope(position, body));
+}
+
+function newerProgram(position: number, reason: string): LogFormatError {
+  return new LogFormatError(`position ${position}: ${reason}`, { kind: 'newer_program' });
+}
+
+function asFormatError<T>(position: number, read: () => T): T {
+  try {
+    return read();
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new LogFormatError(`position ${position}: ${reason}`, { cause });

@@ -71,7 +71,19 @@ export class LogConflictError extends Error {
   override readonly name = 'LogConflictError';
 }
 
+/**
+ * Why an event cannot be read: it is `damaged`, or it has a type or version that only a `newer_program` writes. Its bytes are not proved
+ * here: whether they are as they were written, the chain says.
+ */
+export type LogFormatErrorKind = 'damaged' | 'newer_program';
+
 /** What was read cannot be this program's log: an unknown event type or version, or data that its schema refuses. */
 export class LogFormatError extends Error {
   override readonly name = 'LogFormatError';
+  readonly kind: LogFormatErrorKind;
+
+  constructor(message: string, { kind = 'damaged', cause }: { kind?: LogFormatErrorKind; cause?: unknown } = {}) {
+    super(message, { cause });
+    this.kind = kind;
+  }
 }

@@ -27,6 +27,13 @@ export interface Verification {
   readonly differences: readonly Difference[];
 }
 
+/** When to stop, and who is told how far it has come: `progress` while the log is folded, then `compared` of the rows so far. */
+interface VerificationOptions {
+  readonly maxDifferences?: number;
+  readonly progress?: Progress;
+  readonly compared?: (rows: number) => void;
+}
+
 /**
  * Folds the log again and compares every row with the live tables, while the fleet goes on. Each chunk of rows is read together with
  * the log's head in one short snapshot, and the fold is caught up to exactly that head before the two are compared, so no difference
@@ -34,14 +41,18 @@ export interface Verification {
  */
 export async function verifyProjections(
   pool: pg.Pool,
-  { maxDifferences = 100, progress }: { maxDifferences?: number; progress?: Progress } = {},
+  { maxDifferences = 100, progress, compared }: VerificationOptions = {},
 ): Promise<Verification> {
   const state = new FoldState(DISPOSABLE);
   await foldLog({ read: (page) => readForFold(pool, page) }, state, 'head', progress);
   const differences: Difference[] = [];
   let rows = 0;
   for (const table of DISPOSABLE) {
-    for await (const difference of compareTable(pool, state, table, (count) => (rows += count))) {
+    const count = (more: number) => {
+      rows += more;
+      compared?.(rows);
+    };
+    for await (const difference of compareTable(pool, state, table, count)) {
       differences.push(difference);
       if (differences.length >= maxDifferences) return { position: state.position, rows, differences };
     }

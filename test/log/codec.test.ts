@@ -121,6 +121,16 @@ describe('an event is read back', () => {
     expect(() => unseal(7, body)).toThrow(LogFormatError);
     expect(() => unseal(7, body)).toThrow(message);
   });
+
+  test.each([
+    ['an unknown type', BODY.replace('"node_admitted"', '"node_sold"'), 'newer_program'],
+    ['a newer version', BODY.replace('"version":1', '"version":2'), 'newer_program'],
+    ['a version that never was', BODY.replace('"version":1', '"version":0'), 'damaged'],
+    ['a field of the envelope missing', BODY.replace(`"at":${START},`, ''), 'damaged'],
+    ['not JSON', '{', 'damaged'],
+  ])('%s: told apart whether a newer program could read it', (_, body, kind) =>
+    expect(() => unseal(7, body)).toThrow(expect.objectContaining({ kind })),
+  );
 });
 
 test('the first event of a log: chained to 32 zero bytes', () =>

@@ -79,6 +79,43 @@ describe('log verify', () => {
       expect((await verifyLog(database.pool)).fault).toEqual({ position: 11, reason: 'cut_short' });
     }));
 
+  describe('an event that a newer program appended', () => {
+    const append = `
+      INSERT INTO log.events
+      SELECT position + 1, stream, 2, 'node_sold', at, sha256(hash || convert_to(sold, 'UTF8')), sold
+      FROM log.events, replace(body, '"type":"node_provisioning_requested"', '"type":"node_sold"') AS sold
+      ORDER BY position DESC LIMIT 1`;
+
+    test('its hash holds: proved like the others, and said to be newer', () =>
+      tampered([append], async () => {
+        const { hash } = await postgresEventLog(database.pool).head();
+        expect(await verifyLog(database.pool)).toEqual({
+          position: EVENTS + 1,
+          hash,
+          fault: { position: EVENTS + 1, reason: 'newer_program' },
+        });
+      }));
+
+    test.each([
+      ['it was edited', `UPDATE log.events SET body = replace(body, 'fsn1', 'nbg1') WHERE position = ${EVENTS + 1}`],
+      ['its hash was', `UPDATE log.events SET hash = sha256(hash) WHERE position = ${EVENTS + 1}`],
+    ])('%s: tampering', (_, edit) =>
+      tampered([append, edit], async () =>
+        expect((await verifyLog(database.pool)).fault).toEqual({ position: EVENTS + 1, reason: 'hash_mismatch' }),
+      ),
+    );
+
+    test('a column says something else than its bytes: tampering', () =>
+      tampered([append, `UPDATE log.events SET type = 'node_given' WHERE position = ${EVENTS + 1}`], async () =>
+        expect((await verifyLog(database.pool)).fault).toEqual({ position: EVENTS + 1, reason: 'column_mismatch' }),
+      ));
+
+    test('a later one has a revision too many: that is named', () =>
+      tampered([append, append.replace('stream, 2', 'stream, 4')], async () =>
+        expect((await verifyLog(database.pool)).fault).toEqual({ position: EVENTS + 2, reason: 'revision_mismatch' }),
+      ));
+  });
+
   test('a column that says something else than the bytes: named', () =>
     tampered([`UPDATE log.events SET type = 'node_admitted' WHERE position = 9`], async () => {
       expect((await verifyLog(database.pool)).fault).toEqual({ position: 9, reason: 'column_mismatch' });

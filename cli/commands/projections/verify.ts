@@ -1,6 +1,7 @@
 import { verifyProjections } from '../../../src/projector/verify.ts';
 import { EXIT } from '../../exit-code.ts';
 import { OperatorCommand } from '../../operator-command.ts';
+import { progressLine } from '../../output/progress.ts';
 
 /** `projections verify`: proves that the tables are what the log makes of them. */
 export default class ProjectionsVerify extends OperatorCommand {
@@ -10,7 +11,12 @@ export default class ProjectionsVerify extends OperatorCommand {
 
   async run() {
     const { flags } = await this.parse(ProjectionsVerify);
-    const { position, rows, differences } = await verifyProjections(await this.pool(flags));
+    const line = progressLine(this.jsonEnabled());
+    const { position, rows, differences } = await verifyProjections(await this.pool(flags), {
+      progress: (folded) => line.update(`folded up to position ${folded.position}`),
+      compared: (count) => line.update(`compared ${count} rows`),
+    });
+    line.end();
     if (differences.length > 0) process.exitCode = EXIT.refused;
     this.logLines(
       differences.length === 0

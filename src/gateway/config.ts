@@ -78,7 +78,8 @@ const environment = v.object({
   PUSHLEFT_AGENT_CA_CERT: path,
   PUSHLEFT_AGENT_CA_KEY: path,
   PUSHLEFT_AGENT_CERT_LIFETIME_SECONDS: wholeNumber(86_400, 1, 31_536_000),
-  PUSHLEFT_LEASE_SECONDS: wholeNumber(60, 1, 3_600),
+  // The Date header by which agents count has whole seconds: of less than 3 too little would be certain.
+  PUSHLEFT_LEASE_SECONDS: wholeNumber(60, 3, 3_600),
   PUSHLEFT_AGENT_VERSION: v.optional(
     v.pipe(
       v.string(),

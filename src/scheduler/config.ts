@@ -1,18 +1,18 @@
 import * as v from 'valibot';
 
-const seconds = (fallback: number, most: number) =>
+const seconds = (fallback: number, least: number, most: number) =>
   v.pipe(
     v.optional(v.string(), String(fallback)),
     v.regex(/^\d{1,6}(?:\.\d{1,3})?$/, 'is not a number of seconds'),
     v.transform(Number),
-    v.minValue(0.01, 'is too short'),
+    v.minValue(least, `is shorter than ${least} s`),
     v.maxValue(most, `is longer than ${most} s`),
   );
 
 const environment = v.object({
   DATABASE_URL: v.pipe(v.string(), v.nonEmpty()),
-  PUSHLEFT_SCHEDULER_INTERVAL_SECONDS: seconds(2, 60),
-  PUSHLEFT_LEASE_SECONDS: seconds(60, 3_600),
+  PUSHLEFT_SCHEDULER_INTERVAL_SECONDS: seconds(2, 0.01, 60),
+  PUSHLEFT_LEASE_SECONDS: seconds(60, 3, 3_600),
 });
 
 /** How a scheduler runs. `intervalMs` is the time between two passes, `leaseMs` the lease that replaces a lost guard. */

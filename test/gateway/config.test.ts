@@ -52,7 +52,7 @@ describe('the environment', () => {
       'is not a loopback address; health and metrics are for this host alone',
     ],
     ['PUSHLEFT_AGENT_CERT_LIFETIME_SECONDS', '1e9', 'is not a whole number from 1 to 31536000'],
-    ['PUSHLEFT_LEASE_SECONDS', '0', 'is not a whole number from 1 to 3600'],
+    ['PUSHLEFT_LEASE_SECONDS', '2', 'is not a whole number from 3 to 3600'],
     ['PUSHLEFT_AGENT_VERSION', 'a b', 'is not a version'],
   ])('%s=%s: one line that names it', (variable, value, reason) => {
     expect(read({ [variable]: value })).toEqual({ ok: false, variable, message: `${variable} ${reason}` });

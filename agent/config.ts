@@ -71,9 +71,7 @@ function read<T>(env: Environment, name: string, fallback: string | undefined, p
 }
 
 const nodeId: Parse<string> = (text) =>
-  v.is(NodeId, text)
-    ? { value: text }
-    : { expects: "a node's id: lower-case letters, digits and dashes, at most 63 characters" };
+  v.is(NodeId, text) ? { value: text } : { expects: "a node's id: a UUID in lower case" };
 
 const absolutePath: Parse<string> = (text) =>
   isAbsolute(text) && !text.includes('\0') ? { value: resolve(text) } : { expects: 'an absolute path' };

@@ -1,14 +1,19 @@
 import * as v from 'valibot';
 import { LOG_HEAD_MAX_LENGTH } from './limits.ts';
 
-/** A node's id: one DNS label, because it is CN and SAN of the node's certificate. UUIDs are labels too. */
-export const NodeId = v.pipe(v.string(), v.regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/));
+/** What src/domain calls a uuid, for the agent, which holds no code of the domain. A test keeps the two equal. */
+const Uuid = v.pipe(v.string(), v.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/));
+
+/** A node's id, which is also CN and SAN of its certificate. */
+export const NodeId = Uuid;
 /** Version of an agent, as in the release's file name. */
 export const AgentVersion = v.pipe(v.string(), v.regex(/^[0-9A-Za-z](?:[0-9A-Za-z.+-]{0,62}[0-9A-Za-z])?$/));
 /** Chosen by the agent for one lease request and kept until that request was answered. */
-export const RequestId = v.pipe(v.string(), v.regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/));
-/** A job's id. Safe in a path. */
-export const JobId = v.pipe(v.string(), v.regex(/^[0-9A-Za-z][0-9A-Za-z_-]{0,63}$/));
+export const RequestId = Uuid;
+/** A job's id. */
+export const JobId = Uuid;
+/** The id of an application's instance. */
+export const InstanceId = Uuid;
 /** Name of a kind of job; open, because a node may know kinds that this program does not. */
 export const KindName = v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]{0,63}$/));
 /** Proof of holding a lease: opaque to the agent, base64url or hex. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { AgentVersion, JobId, KindName, LeaseToken, LogHead, RequestId, Timestamp } from './identifiers.ts';
+import { AgentVersion, InstanceId, JobId, KindName, LeaseToken, LogHead, RequestId, Timestamp } from './identifiers.ts';
 import { CLEANUP_MAX, ERROR_MESSAGE_MAX_LENGTH, KINDS_MAX, LEASE_WAIT_MAX_SECONDS } from './limits.ts';
 import { boundedInteger, boundedText } from './text.ts';
 
@@ -69,7 +69,7 @@ export const NodeStatusName = v.pipe(v.string(), v.regex(/^[a-z][a-z_]{0,31}$/))
 /** One instance that was fenced away from a lost node and must be removed from the host, if that generation is there. */
 export const CleanupTask = v.object({
   kind: v.literal('teardown_application'),
-  instance_id: JobId,
+  instance_id: InstanceId,
   generation: boundedInteger(1, Number.MAX_SAFE_INTEGER),
 });
 /** One instance that must be removed from the host of a lost node. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../agent/config.ts';
 
 const COMPLETE = {
-  PUSHLEFT_NODE_ID: 'app-fsn1-7k2m',
+  PUSHLEFT_NODE_ID: '10000000-0000-4000-8000-00000000000a',
   PUSHLEFT_AGENT_CA: '/etc/pushleft/gateway-ca.pem',
   PUSHLEFT_GATEWAY_URL: 'https://gateway.example:8443',
   PUSHLEFT_ENROLL_URL: 'https://[::1]:8444',
@@ -13,7 +13,7 @@ describe('readConfig', () => {
     expect(readConfig(COMPLETE)).toEqual({
       ok: true,
       config: {
-        nodeId: 'app-fsn1-7k2m',
+        nodeId: '10000000-0000-4000-8000-00000000000a',
         bootstrapCaFile: '/etc/pushleft/gateway-ca.pem',
         gatewayUrl: new URL('https://gateway.example:8443'),
         enrollUrl: new URL('https://[::1]:8444'),
@@ -33,7 +33,7 @@ describe('readConfig', () => {
   });
 
   test.each([
-    ['PUSHLEFT_NODE_ID', 'App_1', "a node's id: lower-case letters, digits and dashes, at most 63 characters"],
+    ['PUSHLEFT_NODE_ID', 'app-1', "a node's id: a UUID in lower case"],
     ['PUSHLEFT_AGENT_CA', 'ca.pem', 'an absolute path'],
     ['PUSHLEFT_GATEWAY_URL', 'http://gateway.example', 'an https origin such as https://gateway.example:8443'],
     ['PUSHLEFT_GATEWAY_URL', 'https://user@gateway.example', 'an https origin such as https://gateway.example:8443'],

@@ -41,7 +41,7 @@ function slow(reply: Reply, delayMs: number): Reply {
 
 /** A lease whose answer takes `delayMs`. */
 async function leaseAfter(delayMs: number) {
-  connected.gateway.lease = () => slow(grant('job-1', LEASE_MS), delayMs);
+  connected.gateway.lease = () => slow(grant('20000000-0000-4000-8000-000000000001', LEASE_MS), delayMs);
   const answer = await connected.client.lease(REQUEST, new AbortController().signal);
   return answer.kind === 'job' ? answer.lease.endsAtMs : answer;
 }
@@ -92,7 +92,10 @@ describe('when a lease ends', () => {
 
 test('a heartbeat whose answer was slow: counted from the question', async () => {
   connected.gateway.heartbeat = () => slow(heartbeatFor(LEASE_MS), 20_000);
-  const lease = { id: 'job-1', token: 'token-of-job-1-0123456789' };
+  const lease = {
+    id: '20000000-0000-4000-8000-000000000001',
+    token: 'token-of-20000000-0000-4000-8000-000000000001-0123456789',
+  };
   const answer = await connected.client.heartbeat(lease, new AbortController().signal);
   expectEnd(answer.kind === 'extended' ? answer.endsAtMs : answer, 0);
 });

@@ -8,7 +8,7 @@ import { type Connected, connect } from './support/client.ts';
 import { heartbeatFor, problem, type Reply } from './support/stub-gateway.ts';
 
 const REPORT = { checks: [], duration_ms: 7 };
-const TOKEN = 'token-of-job-1-0123456789';
+const TOKEN = 'token-of-20000000-0000-4000-8000-000000000001-0123456789';
 
 let connected: Connected;
 let completions: CompleteRequest[];
@@ -39,12 +39,12 @@ interface Circumstances {
   readonly stopping?: AbortSignal;
 }
 
-/** Runs job-1 with this work against the real client, and answers what was logged. */
+/** Runs 20000000-0000-4000-8000-000000000001 with this work against the real client, and answers what was logged. */
 async function runJob(work: JobHandler<'diagnose_host'>, circumstances: Circumstances = {}) {
   const { lease = {}, leaseMs = 60_000, stopGraceMs = 60_000 } = circumstances;
   const { log, lines } = capturedLog();
   const whole = {
-    id: 'job-1',
+    id: '20000000-0000-4000-8000-000000000001',
     kind: 'diagnose_host',
     payload: {},
     token: TOKEN,
@@ -102,7 +102,7 @@ describe('runLeasedJob', () => {
     let beats = 0;
     const thirdBeat = Promise.withResolvers<void>();
     connected.gateway.heartbeat = ({ body, jobId }) => {
-      expect([body.lease_token, jobId]).toEqual([TOKEN, 'job-1']);
+      expect([body.lease_token, jobId]).toEqual([TOKEN, '20000000-0000-4000-8000-000000000001']);
       beats += 1;
       if (beats === 3) thirdBeat.resolve();
       return heartbeatFor(2_000);

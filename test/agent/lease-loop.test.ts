@@ -75,15 +75,19 @@ describe('runLeaseLoop', () => {
   });
 
   test('an answer each time: a new request id each time', async () => {
-    await loopThrough(idle(), grant('job-1', 60_000), idle());
+    await loopThrough(idle(), grant('20000000-0000-4000-8000-000000000001', 60_000), idle());
     expect(new Set(ids()).size).toBe(4);
   });
 
   test('lost answers and 503: the same request id until one is answered', async () => {
-    const { leased } = await loopThrough('drop', problem(503, 'unavailable'), grant('job-1', 60_000));
+    const { leased } = await loopThrough(
+      'drop',
+      problem(503, 'unavailable'),
+      grant('20000000-0000-4000-8000-000000000001', 60_000),
+    );
     expect(new Set(ids().slice(0, 3)).size).toBe(1);
     expect(ids()[3]).not.toBe(ids()[0]);
-    expect(leased.map(({ id }) => id)).toEqual(['job-1']);
+    expect(leased.map(({ id }) => id)).toEqual(['20000000-0000-4000-8000-000000000001']);
   });
 
   test('stopped while a request is held: the next process begins with that request id, once', async () => {
@@ -148,7 +152,7 @@ describe('runLeaseLoop', () => {
 
   test('declared lost: polls slowly, says so once with the number of instances to remove', async () => {
     const lost = problem(403, 'node_lost', {
-      cleanup: [{ kind: 'teardown_application', instance_id: 'web-1', generation: 2 }],
+      cleanup: [{ kind: 'teardown_application', instance_id: '30000000-0000-4000-8000-00000000000c', generation: 2 }],
     });
     const { lines, leased } = await loopThrough(lost, lost);
     expect(lines).toMatchObject([{ cleanup: 1, msg: 'the node was declared lost and gets no work any more' }]);
@@ -168,7 +172,11 @@ describe('runLeaseLoop', () => {
   test.each([
     [
       'a job without a token',
-      { job: { id: 'job-1', kind: 'diagnose_host', payload: {} }, target_version: null, log_head: LOG_HEAD },
+      {
+        job: { id: '20000000-0000-4000-8000-000000000001', kind: 'diagnose_host', payload: {} },
+        target_version: null,
+        log_head: LOG_HEAD,
+      },
     ],
     ['an empty object', {}],
   ])('200 with %s: not understood, asked again under the same id', async (_, body) => {
@@ -185,7 +193,7 @@ describe('runLeaseLoop', () => {
 
   test('a gateway whose clock is a day off: the lease is as long as it says', async () => {
     const dayAgo = Date.now() - 86_400_000;
-    const reply = grant('job-1', 60_000 - 86_400_000);
+    const reply = grant('20000000-0000-4000-8000-000000000001', 60_000 - 86_400_000);
     if (typeof reply === 'string') throw new Error('not a grant');
     const { leased } = await loopThrough({ ...reply, headers: { date: new Date(dayAgo).toUTCString() } });
     const leftMs = (leased[0]?.endsAtMs ?? 0) - performance.now();

@@ -54,7 +54,10 @@ describe('pushleft-agent', () => {
 
   test('the environment overrides the env file', async () => {
     await using folder = await temporaryDirectory();
-    await writeFile(`${folder.path}/agent.env`, 'PUSHLEFT_NODE_ID=app-1\nPUSHLEFT_AGENT_CA=/from/file\n');
+    await writeFile(
+      `${folder.path}/agent.env`,
+      'PUSHLEFT_NODE_ID=10000000-0000-4000-8000-00000000000a\nPUSHLEFT_AGENT_CA=/from/file\n',
+    );
     const { stderr } = await agent(['run', '--environment-file', `${folder.path}/agent.env`], {
       PUSHLEFT_AGENT_CA: 'relative',
     });

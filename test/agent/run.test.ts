@@ -14,7 +14,7 @@ function oneJob(host: Host, leaseMs = 60_000) {
   host.gateway.lease = ({ body, commonName }) => {
     seen.leases.push(body);
     seen.names.push(commonName);
-    return seen.leases.length === 1 ? grant('job-1', leaseMs) : 'hold';
+    return seen.leases.length === 1 ? grant('20000000-0000-4000-8000-000000000001', leaseMs) : 'hold';
   };
   host.gateway.complete = ({ body }) => {
     seen.completions.push(body);
@@ -58,7 +58,10 @@ describe('pushleft-agent run', () => {
     host.gateway.heartbeat = () => problem(409, 'lease_conflict');
     await using agent = host.start('run');
     await work.ended;
-    expect(await agent.logged('lease lost, work ended')).toMatchObject({ job: 'job-1', why: 'conflict' });
+    expect(await agent.logged('lease lost, work ended')).toMatchObject({
+      job: '20000000-0000-4000-8000-000000000001',
+      why: 'conflict',
+    });
     await waitFor(() => seen.leases.length === 2, { what: 'the next lease is asked for' });
     expect(seen.completions).toEqual([]);
   });
@@ -139,7 +142,7 @@ describe('pushleft-agent run', () => {
 
   test("another node's identity: exit 1", async () => {
     await using host = await enrolledHost();
-    await using agent = host.startWith({ PUSHLEFT_NODE_ID: 'app-fsn1-other' }, 'run');
+    await using agent = host.startWith({ PUSHLEFT_NODE_ID: '10000000-0000-4000-8000-00000000000b' }, 'run');
     expect(await agent.exited).toBe(1);
     expect(agent.stderr()).toContain('it is for another node than PUSHLEFT_NODE_ID');
   });

@@ -6,6 +6,8 @@ import { TokenBuckets } from '../../src/gateway/token-bucket.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { NO_LIMITS, startFleet, type TestFleet } from './support/fleet.ts';
 
+/** A node id that nobody awaits. */
+const STRANGER = '10000000-0000-4000-8000-0000000000ff';
 const once = { perSecond: 0, burst: 1 };
 
 describe('addressKey', () => {
@@ -102,13 +104,13 @@ describe('the listener', () => {
     const node = await fleet.provision();
     await waitFor(
       async () => {
-        const stranger = await fleet.enroll({ nodeId: 'stranger', secret: 'ab'.repeat(32) });
+        const stranger = await fleet.enroll({ nodeId: STRANGER, secret: 'ab'.repeat(32) });
         return stranger.status === 429;
       },
       { what: 'the shared limit is used up' },
     );
     await waitFor(async () => (await fleet.enroll(node)).status === 200, { what: 'the awaited node is known' });
-    expect((await fleet.enroll({ nodeId: 'stranger', secret: 'ab'.repeat(32) })).status).toBe(429);
+    expect((await fleet.enroll({ nodeId: STRANGER, secret: 'ab'.repeat(32) })).status).toBe(429);
   });
 
   test('connections that say nothing: closed, and others are served meanwhile', async () => {

@@ -53,7 +53,7 @@ describe('LeaseRequest', () => {
 
 describe('EnrollRequest', () => {
   const request = {
-    node_id: 'app-fsn1-7k2m',
+    node_id: '0b7e1c5e-0d0c-4a35-9c8e-3f1d2a4b5c6d',
     enrollment_secret: 'a'.repeat(64),
     csr_pem: '-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n',
   };

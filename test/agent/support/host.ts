@@ -11,7 +11,7 @@ import { type Authority, createAuthority } from './authority.ts';
 import { enrollingWith, type StubGateway, startStubGateway } from './stub-gateway.ts';
 
 /** The node that every test's host is. */
-export const NODE_ID = 'app-fsn1-7k2m';
+export const NODE_ID = '10000000-0000-4000-8000-00000000000a';
 /** Planted: must be found nowhere but in its file and in the request's body. */
 export const SECRET = '5ec4e7'.padEnd(64, 'a');
 

@@ -1,7 +1,7 @@
-import { MAX_CLOCK_SKEW_MS } from '../src/domain/certificate/enroll.ts';
+import { issuanceHeldUntil, MAX_CLOCK_SKEW_MS } from '../src/domain/certificate/enroll.ts';
 import type { ProgramRow } from '../src/read/database.ts';
 import type { Health } from '../src/read/health.ts';
-import { duration } from './output/format.ts';
+import { duration, isoTime } from './output/format.ts';
 
 /** One finding of `fleet doctor`. */
 export interface Check {
@@ -32,7 +32,7 @@ export function checkHealth(health: Health, nowMs: number): Check[] {
     checkScheduler(health.programs, nowMs),
     checkClock('clock_host', 'this host', health.clockAheadOfHostMs),
     // A log that is behind the clock is only quiet; one that is ahead of it was written by a clock that ran fast.
-    checkClock('clock_log', 'the log', Math.min(0, health.clockAheadOfLogMs)),
+    checkLogClock(health),
   ];
 }
 
@@ -102,4 +102,10 @@ function checkClock(check: 'clock_host' | 'clock_log', what: string, aheadMs: nu
       : `the database is ${duration(apartMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} ${what}`;
   if (apartMs > MAX_CLOCK_SKEW_MS) return { check, status: 'fail', detail: `${detail}: no certificate is issued` };
   return { check, status: apartMs > CLOCK_WARN_MS ? 'warn' : 'pass', detail };
+}
+
+function checkLogClock({ head, clockAheadOfLogMs }: Health): Check {
+  const checked = checkClock('clock_log', 'the log', Math.min(0, clockAheadOfLogMs));
+  const until = issuanceHeldUntil({ at: head.at, now: head.at + clockAheadOfLogMs });
+  return until === undefined ? checked : { ...checked, detail: `${checked.detail} until ${isoTime(until)}` };
 }

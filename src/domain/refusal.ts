@@ -37,8 +37,8 @@ const refusals = {
   certificate_unknown: { message: 'the certificate is not accepted', remedy: 'ask an operator' },
   certificate_expired: { message: 'the certificate has expired', remedy: 'ask an operator to re-enrol the node' },
   clock_unsafe: {
-    message: 'clocks differ by {skew_ms} ms, no certificate is issued',
-    remedy: 'set the clocks of the database host and the gateway (see `fleet doctor`)',
+    message: "the time of the {clock} is {skew_ms} ms off the database's clock: no certificate is issued until {until}",
+    remedy: 'see `pushleft-controller fleet doctor`, and the runbook on clocks in docs/operations.md',
   },
   certificate_mismatch: {
     message: 'the certificate is not the one that was authorised',

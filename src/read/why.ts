@@ -1,3 +1,4 @@
+import { issuanceHeldUntil } from '../domain/certificate/enroll.ts';
 import { ADMIT_FRESHNESS_MS } from '../domain/node/admit.ts';
 import { certificateStatus, type NodeDetails } from './node-details.ts';
 
@@ -9,6 +10,7 @@ export interface Hindrance {
     | 'server_not_running'
     | 'not_enrolled'
     | 'secret_expired'
+    | 'clock_unsafe'
     | 'certificate_not_valid'
     | 'silent'
     | 'capacity_unknown'
@@ -43,7 +45,7 @@ function provisioningHindrances({ node, moment }: NodeDetails): Hindrance[] {
         },
       ];
     case 'awaiting_enrollment':
-      return [awaitingEnrollment(node, moment.nowMs, resume)];
+      return [...heldIssuance(moment), awaitingEnrollment(node, moment.nowMs, resume)];
     case 'failed':
       return [
         {
@@ -55,6 +57,19 @@ function provisioningHindrances({ node, moment }: NodeDetails): Hindrance[] {
     case 'enrolled':
       return [];
   }
+}
+
+/** No node can enrol while the log's time is far ahead of the clock. */
+function heldIssuance({ at, nowMs }: NodeDetails['moment']): Hindrance[] {
+  const until = issuanceHeldUntil({ at, now: nowMs });
+  if (until === undefined) return [];
+  return [
+    {
+      code: 'clock_unsafe',
+      message: `the log's time is ${Math.ceil((at - nowMs) / 1_000)} s ahead of the clock: no certificate is issued until ${new Date(until).toISOString()}`,
+      remedy: `see \`${CLI} fleet doctor\` and the runbook on clocks in docs/operations.md`,
+    },
+  ];
 }
 
 function awaitingEnrollment(node: NodeDetails['node'], nowMs: number, resume: string): Hindrance {

@@ -34,8 +34,8 @@ export function authorizeEnrollment(
     (armed) => armed.sha256 === enrollment.secret_sha256 && armed.expires_at > now,
   );
   if (secret === undefined) return refuse('enrollment_refused');
-  const skewMs = Math.max(Math.abs(at - now), Math.abs(enrollment.not_before - now));
-  if (skewMs > MAX_CLOCK_SKEW_MS) return refuse('clock_unsafe', { skew_ms: skewMs });
+  const unsafe = unsafeClock(enrollment, { now, at });
+  if (unsafe !== undefined) return unsafe;
   const authorized = append(nodeStream(node.node_id), {
     type: 'certificate_authorized',
     data: {
@@ -47,6 +47,25 @@ export function authorizeEnrollment(
     },
   });
   return replying(authorized, { certificate_id: enrollment.certificate_id, certificate_pem: null });
+}
+
+/**
+ * When certificates are issued again although the log's time is ahead of the clock (it was written while that clock was fast, and never
+ * goes back): undefined when they are issued now. Both times in ms.
+ */
+export function issuanceHeldUntil({ at, now }: DecisionTime): number | undefined {
+  return at - now > MAX_CLOCK_SKEW_MS ? at - MAX_CLOCK_SKEW_MS : undefined;
+}
+
+function unsafeClock({ not_before }: Enrollment, time: DecisionTime): Decision | undefined {
+  const heldUntil = issuanceHeldUntil(time);
+  if (heldUntil !== undefined) {
+    const until = new Date(heldUntil).toISOString();
+    return refuse('clock_unsafe', { clock: 'log', skew_ms: time.at - time.now, until });
+  }
+  const skewMs = not_before - time.now;
+  if (Math.abs(skewMs) <= MAX_CLOCK_SKEW_MS) return undefined;
+  return refuse('clock_unsafe', { clock: 'gateway', skew_ms: skewMs, until: 'it is set' });
 }
 
 function replay(given: CertificateState, node: NodeState | undefined, now: number): Decision {

@@ -1,3 +1,4 @@
+import { describeRefusal } from '../../domain/refusal.ts';
 import { readCsr } from '../../pki/csr.ts';
 import { EnrollRequest } from '../../protocol/enroll.ts';
 import { BODY_MAX_BYTES } from '../../protocol/limits.ts';
@@ -20,7 +21,7 @@ export async function enrollRoute(context: HttpContext, services: Services, limi
   if (!limits.admitsNode(nodeId)) return { ...problem('rate_limited'), close: true };
   const csr = readCsr(csrPem, nodeId);
   if (!csr.ok) return problem(csr.code);
-  const { transactor, pki, config, gatewayId } = services;
+  const { transactor, pki, config, gatewayId, log } = services;
   const enrolled = await enroll(
     { nodeId, secretHex, spkiDer: csr.spkiDer },
     { transactor, signer: pki.signer, lifetimeSeconds: config.certificateLifetimeSeconds },
@@ -30,7 +31,12 @@ export async function enrollRoute(context: HttpContext, services: Services, limi
       signal: goneSignal(context),
     },
   );
-  if (!enrolled.ok) return refused(enrolled.refusal);
+  if (!enrolled.ok) {
+    // The agent is told no more than to try again; the operator has to act.
+    if (enrolled.refusal.code === 'clock_unsafe')
+      log.error(enrolled.refusal.details, describeRefusal(enrolled.refusal).message);
+    return refused(enrolled.refusal);
+  }
   const { certificatePem, notAfterMs } = enrolled.value;
   return success({
     certificate_pem: certificatePem,

@@ -103,17 +103,28 @@ describe('clocks are apart', () => {
     ]),
   );
 
-  test.each([60_001, -60_001])('gateway by %d ms: refused, says how far', async (skew) =>
-    expect(await redeem(given(...provisioned), START + skew)).toEqual(refusal('clock_unsafe', { skew_ms: 60_001 })),
+  test.each([60_001, -60_001])('gateway by %d ms: refused, says which and how far', async (skew) =>
+    expect(await redeem(given(...provisioned), START + skew)).toEqual(
+      refusal('clock_unsafe', { clock: 'gateway', skew_ms: skew, until: 'it is set' }),
+    ),
   );
 
   test('the log is 60 s ahead of the database: certificate_authorized', async () =>
     expect(await redeem(given(...provisioned).recordingAt(START + 60_000))).toEqual([authorized]));
 
-  test('the log is 60.001 s ahead of the database: refused, says how far', async () =>
+  test('the log is 60.001 s ahead of the database: refused, says how far and until when', async () =>
     expect(await redeem(given(...provisioned).recordingAt(START + 60_001))).toEqual(
-      refusal('clock_unsafe', { skew_ms: 60_001 }),
+      refusal('clock_unsafe', { clock: 'log', skew_ms: 60_001, until: new Date(START + 1).toISOString() }),
     ));
+
+  test('at that time: certificate_authorized', async () =>
+    expect(
+      await redeem(
+        given(...provisioned)
+          .after(1)
+          .recordingAt(START + 60_001),
+      ),
+    ).toEqual([authorized]));
 
   test('with a wrong secret: learns nothing of the clocks', async () =>
     expect(

@@ -35,20 +35,24 @@ const positions = (worker: Worker) => worker.lines.map(Number);
  */
 async function run({ kills, eventsBetween }: { kills: number; eventsBetween: number }): Promise<void> {
   const before = await headPosition();
-  const reader = await database.pool.connect();
-  await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-  await reader.query('SELECT count(*) FROM log.events');
-  const [first, second] = [start('transactor/load-worker.ts'), start('transactor/load-worker.ts')];
   const followed: number[] = [];
-  for (let kill = 0; kill <= kills; kill += 1) {
-    const follower = start('transactor/follow-worker.ts', { FOLLOW_AFTER: String(followed.at(-1) ?? before) });
-    await waitFor(() => follower.lines.length >= eventsBetween, { what: 'the follower has seen enough' });
-    await follower.kill();
-    followed.push(...positions(follower));
+  const reader = await database.pool.connect();
+  const [first, second] = [start('transactor/load-worker.ts'), start('transactor/load-worker.ts')];
+  try {
+    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    await reader.query('SELECT count(*) FROM log.events');
+    for (let kill = 0; kill <= kills; kill += 1) {
+      const follower = start('transactor/follow-worker.ts', { FOLLOW_AFTER: String(followed.at(-1) ?? before) });
+      const enough = () => follower.lines.length >= eventsBetween;
+      await waitFor(enough, { what: 'the follower has seen enough', deadlineMs: 60_000 });
+      await follower.kill();
+      followed.push(...positions(follower));
+    }
+    await reader.query('COMMIT');
+  } finally {
+    await Promise.all([first.kill(), second.kill()]);
+    reader.release(true);
   }
-  await Promise.all([first.kill(), second.kill()]);
-  await reader.query('COMMIT');
-  reader.release();
 
   const head = await headPosition();
   expect(followed).toEqual(Array.from({ length: followed.length }, (_, i) => before + 1 + i));
@@ -65,11 +69,11 @@ test('two transactor processes under load: gapless, chained, folds equal to a re
   console.log(`seed ${seed} (PUSHLEFT_TEST_SEED repeats it)`);
   const shape = fc.record({ kills: fc.integer({ min: 1, max: 3 }), eventsBetween: fc.integer({ min: 1, max: 300 }) });
   await fc.assert(fc.asyncProperty(shape, run), { seed, numRuns: 4, endOnFailure: true });
-}, 180_000);
+}, 400_000);
 
 test('one of two writers is stopped in the middle of a batch: the other goes on within 5 s', async () => {
   const [stopped, going] = [start('transactor/load-worker.ts'), start('transactor/load-worker.ts')];
-  await waitFor(() => stopped.lines.length > 50 && going.lines.length > 50, { what: 'both write' });
+  await waitFor(() => stopped.lines.length > 50 && going.lines.length > 50, { what: 'both write', deadlineMs: 60_000 });
   await stopInTransaction(stopped);
   const before = going.lines.length;
   const since = performance.now();
@@ -77,10 +81,10 @@ test('one of two writers is stopped in the middle of a batch: the other goes on 
   expect(performance.now() - since).toBeLessThan(5_000);
   const waited = stopped.lines.length;
   await stopped.kill('SIGCONT');
-  await waitFor(() => stopped.lines.length > waited + 16, { what: 'the stopped one writes again' });
+  await waitFor(() => stopped.lines.length > waited + 16, { what: 'the stopped one writes again', deadlineMs: 60_000 });
   await Promise.all([stopped.kill(), going.kill()]);
   expect((await verifyLog(database.pool)).fault).toBe(undefined);
-}, 60_000);
+}, 240_000);
 
 /** Stops a process just when its session holds the lock: looks after each stop, and lets it go on when it was between two batches. */
 async function stopInTransaction(worker: Worker): Promise<void> {

@@ -43,7 +43,7 @@ function describeEvent(type: EventType, roles: readonly string[]): string {
 }
 
 /** The kinds of schema that fields are made of; another one has to be described here first. */
-type FieldSchema =
+export type FieldSchema =
   | v.NullableSchema<v.GenericSchema, undefined>
   | v.ArraySchema<v.GenericSchema, undefined>
   | v.PicklistSchema<readonly string[], undefined>

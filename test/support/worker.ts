@@ -28,9 +28,10 @@ export function startWorker(path: string, env: Readonly<Record<string, string>>)
     lines,
     async kill(signal = 'SIGKILL') {
       if (child.exitCode !== null || child.signalCode !== null) return;
-      const exited = once(child, 'close');
+      const ends = signal !== 'SIGSTOP' && signal !== 'SIGCONT';
+      const exited = ends ? once(child, 'close') : undefined;
       child.kill(signal);
-      if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await exited;
+      await exited;
     },
   };
 }

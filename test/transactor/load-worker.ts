@@ -5,7 +5,7 @@ import { execute, nodeRequest, testTransactor } from '../support/fleet.ts';
  * A process of its own that requests nodes as fast as it can, sixteen at a time, until it is killed. Each line on stdout is a position
  * that was acknowledged. Environment: DATABASE_URL.
  */
-const transactor = testTransactor(process.env['DATABASE_URL'] ?? '', { maxBatch: 8 });
+const transactor = testTransactor(process.env['DATABASE_URL'] ?? '', { maxBatch: 8, patienceMs: 60_000 });
 
 async function go(): Promise<never> {
   for (;;) {

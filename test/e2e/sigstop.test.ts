@@ -31,7 +31,7 @@ beforeAll(async () => {
   folder = await temporaryDirectory();
   up = startUp(folder.path, ['--nodes', '1', '--no-jobs'], {
     PUSHLEFT_SCHEDULER_INTERVAL_SECONDS: '0.2',
-    PUSHLEFT_LEASE_SECONDS: '2',
+    PUSHLEFT_LEASE_SECONDS: '3',
   });
   await up.ready();
   const urlOf = async (audience: 'operator' | 'gateway') => (await up.environment(audience))['DATABASE_URL'] ?? '';

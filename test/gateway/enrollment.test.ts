@@ -86,6 +86,11 @@ describe('refusals', () => {
     for (const [i, { name }] of cases.entries()) expect({ name, ...seen[i] }).toEqual({ name, ...seen[0] });
   });
 
+  test('a node id that can be none: 400, whatever the secret', async () => {
+    const answered = await fleet.enroll({ nodeId: 'app-1', secret: randomBytes(32).toString('hex') });
+    expect([answered.status, (answered.body as { error: string }).error]).toEqual([400, 'invalid_request']);
+  });
+
   test('none of them appends an event', async () => {
     const cases = await refusedNodes();
     const before = await Promise.all(cases.map(({ node }) => eventsOf(node.nodeId)));
@@ -109,7 +114,6 @@ async function refusedNodes(): Promise<{ name: string; node: AwaitedNode }[]> {
   const used = await fleet.agent();
   return [
     { name: 'unknown node', node: { nodeId: randomUUID(), secret } },
-    { name: 'no UUID', node: { nodeId: 'some-host', secret } },
     { name: 'wrong secret', node: { ...(await fleet.provision()), secret } },
     { name: 'expired secret', node: expired },
     { name: 'used secret, another key', node: used },

@@ -34,14 +34,7 @@ const ARROWS: Readonly<Record<string, readonly string[] | typeof everything>> = 
     'src/database',
     'src/projector',
   ],
-  'src/projector': [
-    'src/domain',
-    'projections',
-    'src/tables',
-    'src/log',
-    'src/log/postgres',
-    'src/database',
-  ],
+  'src/projector': ['src/domain', 'projections', 'src/tables', 'src/log', 'src/log/postgres', 'src/database'],
   'src/commands': ['src/domain', 'src/protocol', 'src/transactor'],
   'src/read': [
     'src/domain',

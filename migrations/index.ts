@@ -1,12 +1,11 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
-import type pg from 'pg';
 import { createPool, READER_LIMITS } from '../src/database/connect.ts';
 import { appendGrants, grantStatements, missingGrantsQuery } from '../src/database/grants.ts';
 import { DEFINITION_DIGEST } from '../src/projector/digest.ts';
 import { replaceProjections } from '../src/projector/rebuild.ts';
 import { dropReplaced } from '../src/projector/replaced.ts';
-import { underDecisionLock } from '../src/projector/under-lock.ts';
+import { type LockedSession, underDecisionLock } from '../src/projector/under-lock.ts';
 import { up as log } from './001-log.ts';
 import { up as telemetry } from './002-telemetry.ts';
 import { up as roles } from './003-roles.ts';
@@ -50,7 +49,7 @@ export async function migrate(databaseUrl: string): Promise<MigrationReport> {
 }
 
 /** Projections and grants together, so that no command meets one without the other. Writes nothing where nothing is to be done. */
-async function bringUpToDate(pool: pg.Pool, client: pg.ClientBase): Promise<boolean> {
+async function bringUpToDate(pool: ReturnType<typeof createPool>, client: LockedSession): Promise<boolean> {
   const rebuilt = (await builtDefinition(client)) !== DEFINITION_DIGEST;
   if (rebuilt) await replaceProjections(pool, client);
   const { rows } = await client.query<{ missing: boolean }>(missingGrantsQuery());
@@ -60,7 +59,7 @@ async function bringUpToDate(pool: pg.Pool, client: pg.ClientBase): Promise<bool
 }
 
 /** The digest that the tables were built with; undefined when there are none. */
-async function builtDefinition(client: pg.ClientBase): Promise<string | undefined> {
+async function builtDefinition(client: LockedSession): Promise<string | undefined> {
   const { rows } = await client.query<{ there: boolean }>(
     `SELECT to_regclass('fleet.definition') IS NOT NULL AS there`,
   );

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
-import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { projectionOf, type TableName } from '../../projections/registry.ts';
 import type { Row } from '../../projections/table.ts';
+import type { Queryable } from '../log/postgres/reader.ts';
+import { fieldOf } from '../tables/rows.ts';
 import { columnsOf, selectList, toCopyText } from '../tables/values.ts';
 
 const CHUNK = 64 * 1024;
@@ -19,7 +20,7 @@ export interface TableCopy {
  * Starts a COPY into a table that this transaction has made; the connection does nothing else until it ends. FREEZE spares the rows a
  * second writing by the first vacuum.
  */
-export function startCopy(client: pg.ClientBase, schema: string, name: TableName): TableCopy {
+export function startCopy(client: Queryable, schema: string, name: TableName): TableCopy {
   const { table } = projectionOf(name);
   const columns = columnsOf(table);
   const stream = client.query(copyFrom(`COPY ${schema}.${table.name} (${selectList(table)}) FROM STDIN (FREEZE)`));
@@ -32,8 +33,12 @@ export function startCopy(client: pg.ClientBase, schema: string, name: TableName
   };
   return {
     write(row) {
-      const values: Record<string, unknown> = { ...row };
-      chunk += `${columns.map(([column, shape]) => toCopyText(shape, values[column])).join('\t')}\n`;
+      let separator = '';
+      for (const [column, shape] of columns) {
+        chunk += separator + toCopyText(shape, fieldOf(row, column));
+        separator = '\t';
+      }
+      chunk += '\n';
       if (chunk.length >= CHUNK) flush();
     },
     async drained() {

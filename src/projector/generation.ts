@@ -51,21 +51,24 @@ async function stands(first: Generation | undefined, askGeneration: () => Promis
 }
 
 /**
- * Runs `look` in a read-only snapshot on one connection, all of it on one generation of the tables (see {@link readOneGeneration}), so
+ * Runs `look` in a snapshot on one connection and rolls back what it may have locked or written; all of it on one generation of the tables (see {@link readOneGeneration}), so
  * it may run more than once. A connection whose transaction cannot be ended does not go back to the pool.
  */
-export function readSnapshot<T>(pool: pg.Pool, look: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+export function readSnapshot<T>(
+  pool: pg.Pool,
+  look: (client: pg.ClientBase) => Promise<T>,
+  access: 'READ ONLY' | 'READ WRITE' = 'READ ONLY',
+): Promise<T> {
   return readOneGeneration(
     () => generationOf(pool),
     async (began) => {
       const client = await pool.connect();
       let ended = false;
       try {
-        await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+        await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ ${access}`);
         began(await generationOf(client));
         return await look(client);
       } finally {
-        // Nothing was written: to end it is all there is to do.
         ended = await client.query('ROLLBACK').then(
           () => true,
           () => false,

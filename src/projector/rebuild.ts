@@ -7,7 +7,7 @@ import { foldLog, type Progress } from './fold-log.ts';
 import { FoldState } from './fold-state.ts';
 import { dropReplaced, replacedSchema } from './replaced.ts';
 import { createSchema, indexSchema } from './schema.ts';
-import { underDecisionLock } from './under-lock.ts';
+import { type LockedSession, underDecisionLock } from './under-lock.ts';
 
 /** What a rebuild did. */
 export interface RebuildReport {
@@ -34,7 +34,7 @@ export async function rebuild(pool: pg.Pool, progress?: Progress): Promise<Rebui
  */
 export async function replaceProjections(
   pool: pg.Pool,
-  client: pg.ClientBase,
+  client: LockedSession,
   progress?: Progress,
 ): Promise<Omit<RebuildReport, 'milliseconds'>> {
   for (const statement of ['DROP SCHEMA IF EXISTS fleet_next CASCADE', ...createSchema('fleet_next')]) {
@@ -49,7 +49,7 @@ export async function replaceProjections(
   return built;
 }
 
-async function fill(pool: pg.Pool, client: pg.ClientBase, progress: Progress | undefined) {
+async function fill(pool: pg.Pool, client: LockedSession, progress: Progress | undefined) {
   const rows: Record<string, number> = {};
   const stream = startCopy(client, 'fleet_next', 'fleet_events');
   const state = new FoldState(DISPOSABLE, (table, row) => {

@@ -1,5 +1,9 @@
 import type pg from 'pg';
 import { DECISION_LOCK } from '../database/locks.ts';
+import type { Queryable } from '../log/postgres/reader.ts';
+
+/** A connection in a transaction that holds the decision lock. */
+export type LockedSession = Queryable;
 
 /** What long work on one connection needs: no limit of its session ends it, and indexes are sorted in memory, not on disk. */
 const SETTINGS = [
@@ -13,7 +17,7 @@ const SETTINGS = [
  * Runs `work` in one transaction that holds the decision lock: commands wait, and so does whoever else changes the fleet's tables.
  * Killed at any point it leaves everything as it was. A connection that could not be rolled back does not go back to the pool.
  */
-export async function underDecisionLock<T>(pool: pg.Pool, work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+export async function underDecisionLock<T>(pool: pg.Pool, work: (client: LockedSession) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {

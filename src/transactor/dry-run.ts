@@ -3,6 +3,7 @@ import type { DecisionTime, Reply } from '../domain/decision.ts';
 import type { EventType } from '../domain/event/catalogue.ts';
 import type { Refusal } from '../domain/result.ts';
 import { readHead } from '../log/postgres/reader.ts';
+import { readSnapshot } from '../projector/generation.ts';
 import type { CommandDefinition } from './command.ts';
 import { requireDefinition } from './engine.ts';
 import { RowView } from './row-view.ts';
@@ -16,23 +17,19 @@ export type DryRun =
  * Decides a command on one snapshot of the current rows, without the lock and without appending. Between this and the real command
  * the fleet may move on, so it is a forecast.
  */
-export async function dryRun<C, S>(pool: pg.Pool, definition: CommandDefinition<C, S>, command: C): Promise<DryRun> {
-  const client = await pool.connect();
-  try {
-    // Not READ ONLY: a guard row is read FOR UPDATE, exactly as the batch does.
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+export function dryRun<C, S>(pool: pg.Pool, definition: CommandDefinition<C, S>, command: C): Promise<DryRun> {
+  const forecast = async (client: pg.ClientBase): Promise<DryRun> => {
     const time = await readTime(client);
     const state = await definition.load(new RowView(client), command);
     const decision = definition.decide(command, state, time);
     if ('refusal' in decision) return { ok: false, refusal: decision.refusal };
     return { ok: true, wouldAppend: decision.events.map(({ event }) => event.type), reply: decision.reply };
-  } finally {
-    await client.query('ROLLBACK').catch(() => undefined);
-    client.release();
-  }
+  };
+  // Not read-only: a guard row is read FOR UPDATE, exactly as the batch does.
+  return readSnapshot(pool, forecast, 'READ WRITE');
 }
 
-async function readTime(client: pg.PoolClient): Promise<DecisionTime> {
+async function readTime(client: pg.ClientBase): Promise<DecisionTime> {
   const head = await readHead(client);
   const { rows } = await client.query<{ now: number; digest: string | null }>(
     'SELECT clock_timestamp() AS now, (SELECT digest FROM fleet.definition) AS digest',

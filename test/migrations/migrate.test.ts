@@ -81,19 +81,19 @@ describe('migrate', () => {
   });
 
   test('beside live commands, again and again: none of them fails', async () => {
-    let migrated = false;
+    const load = { ends: false };
     let requested = 0;
-    const load = (async () => {
-      while (!migrated) requested += (await requestNodes(transactor, 1)).length;
+    const commands = (async () => {
+      while (!load.ends) requested += (await requestNodes(transactor, 1)).length;
     })();
     const migrations = (async () => {
       try {
         for (let round = 0; round < 15; round += 1) await migrate(database.url);
       } finally {
-        migrated = true;
+        load.ends = true;
       }
     })();
-    await Promise.all([load, migrations]);
+    await Promise.all([commands, migrations]);
     expect(requested).toBeGreaterThan(0);
   });
 

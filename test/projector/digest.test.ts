@@ -19,10 +19,10 @@ function digestWithFold(
   applies: (row: Row | undefined, event: RecordedEvent) => boolean,
   change: (after: Row) => Row,
 ): string {
-  const { fold } = projectionOf(name);
+  const projection = projectionOf(name);
   return digestWith(name, {
     fold(row, event) {
-      const after = fold(row, event);
+      const after = projection.fold(row, event);
       return after !== null && applies(row, event) ? change(after) : after;
     },
   });

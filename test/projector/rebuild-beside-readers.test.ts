@@ -42,9 +42,9 @@ describe('rebuilds beside readers', () => {
   test('ten of them, five readers of several tables: none fails, nobody reads anything else than the fleet', async () => {
     const db = readDatabase(database.pool);
     const seen = new Set<string>();
-    let rebuilt = false;
+    const rebuilding = { ended: false };
     const views = Array.from({ length: 4 }, async () => {
-      while (!rebuilt) {
+      while (!rebuilding.ended) {
         const read = await withLiveView(db, async (view) => {
           const firewalls = await view.firewalls();
           const jobs = await view.jobs({ limit: 10 });
@@ -59,7 +59,7 @@ describe('rebuilds beside readers', () => {
       }
     });
     const statuses = (async () => {
-      while (!rebuilt) {
+      while (!rebuilding.ended) {
         const { position, definitionMatches, rows } = await readProjectionStatus(database.pool);
         seen.add(JSON.stringify({ position, nodes: definitionMatches ? rows['fleet_nodes'] : -1, rest: [] }));
         await nextTurn();
@@ -69,7 +69,7 @@ describe('rebuilds beside readers', () => {
       try {
         for (let round = 0; round < 10; round += 1) await rebuild(database.pool);
       } finally {
-        rebuilt = true;
+        rebuilding.ended = true;
       }
     })();
     await Promise.all([rebuilds, ...views, statuses]);

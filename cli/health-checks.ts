@@ -10,8 +10,8 @@ export interface Check {
   readonly detail: string;
 }
 
-/** A beacon that is older than this is no sign of life: gateways and schedulers write theirs every few seconds. */
-const BEACON_MAX_AGE_MS = 15_000;
+/** A beacon that is older than this is no sign of life: gateways write theirs each second, schedulers at each pass. */
+const BEACON_MAX_AGE_MS = 5_000;
 /** A batch takes milliseconds; the session limits end one that stands still after 3 s. */
 const LOCK_HELD_WARN_MS = 2_000;
 /** From here on a clock is worth a look, long before certificates are refused. */

@@ -18,7 +18,15 @@ export interface SqlSession {
   close(): Promise<void>;
 }
 
-/** Opens a session that refuses to write unless `write` says otherwise: a guard against slips, not a privilege. */
+/** Up to the first word: blanks, comments, parentheses. */
+const LEADING = /^(?:\s+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/|\()+/;
+/** What a session that only reads takes: statements that answer with rows and cannot end or change its transaction. */
+const READING = /^(?:select|with|table|values|explain|show)\b/i;
+
+/**
+ * Opens a session that refuses to write unless `write` says otherwise: each statement alone (the extended protocol takes no two) in a
+ * read-only transaction, and none that could end it. A guard against slips; what a login may do at all is said by its role.
+ */
 export async function openSqlSession(url: string, program: string, write: boolean): Promise<SqlSession> {
   const config: pg.ClientConfig = {
     ...clientConfig({ url, program, limits: { ...READER_LIMITS, statementMs: 0, idleInTransactionMs: 600_000 } }),
@@ -27,12 +35,11 @@ export async function openSqlSession(url: string, program: string, write: boolea
   const client = new pg.Client(config);
   client.on('error', () => undefined);
   await client.connect();
-  if (!write) await client.query('SET default_transaction_read_only = on');
   const { rows } = await client.query<{ pid: string }>('SELECT pg_backend_pid() AS pid');
   const pid = rows[0]?.pid;
   return {
     async run(statement) {
-      const result = await client.query<(string | null)[]>({ text: statement, rowMode: 'array' });
+      const result = await (write ? ask(client, statement) : readOnly(client, statement));
       const { command, rowCount, fields } = result;
       return { command, rowCount, columns: fields.map(({ name }) => name), rows: result.rows };
     },
@@ -47,6 +54,27 @@ export async function openSqlSession(url: string, program: string, write: boolea
     },
     close: () => client.end(),
   };
+}
+
+function ask(client: pg.Client, text: string): Promise<pg.QueryResult<(string | null)[]>> {
+  return client.query<(string | null)[]>({ text, rowMode: 'array' });
+}
+
+async function readOnly(client: pg.Client, text: string): Promise<pg.QueryResult<(string | null)[]>> {
+  if (!READING.test(text.replace(LEADING, '')))
+    throw new ReadOnlyError('only statements that read are taken; see --write');
+  await client.query('BEGIN READ ONLY');
+  try {
+    const alone: pg.QueryArrayConfig & { queryMode: 'extended' } = { text, rowMode: 'array', queryMode: 'extended' };
+    return await client.query<(string | null)[]>(alone);
+  } finally {
+    await client.query('ROLLBACK');
+  }
+}
+
+/** A statement that a session which only reads does not take. */
+export class ReadOnlyError extends Error {
+  override readonly name = 'ReadOnlyError';
 }
 
 /** An answer for people: its rows as a table and how many there are, or what the command did. */
@@ -66,6 +94,7 @@ function printable(value: string | null): string {
 
 /** A database error as a shell shows it; `undefined` for an error that ends the session. */
 export function sqlErrorLine(error: unknown): string | undefined {
+  if (error instanceof ReadOnlyError) return `ERROR: ${error.message}`;
   const state = sqlState(error);
   if (state === undefined || /^(?:08|57P)/.test(state) || !(error instanceof Error)) return undefined;
   return `ERROR ${state}: ${error.message}`;

@@ -312,7 +312,7 @@ describe('db', () => {
     expect(plainLines(reads)).toEqual(['semicolon  nothing', ';  ∅', '(1 row)', 'one', '1', '(1 row)']);
     expect([writes.code, writes.stderr]).toEqual([
       1,
-      'pushleft-controller: ERROR 25006: cannot execute DELETE in a read-only transaction\n',
+      'pushleft-controller: ERROR: only statements that read are taken; see --write\n',
     ]);
   });
 

@@ -75,8 +75,29 @@ describe('the SQL prompt', () => {
 
   test('something to change: refused, because the session only reads', async () => {
     expect(await typed('DELETE FROM telemetry.commands;')).toEqual([
-      'fleet=> ERROR 25006: cannot execute DELETE in a read-only transaction',
+      'fleet=> ERROR: only statements that read are taken; see --write',
       'fleet=>',
     ]);
   });
+});
+
+describe('a session that only reads', () => {
+  test.each([
+    ['COMMIT', 'only statements that read'],
+    ['BEGIN READ WRITE', 'only statements that read'],
+    ['SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE', 'only statements that read'],
+    ['/* select */ DELETE FROM telemetry.bodies', 'only statements that read'],
+    ['WITH gone AS (DELETE FROM telemetry.bodies RETURNING 1) SELECT * FROM gone', 'read-only transaction'],
+    ['EXPLAIN ANALYZE DELETE FROM telemetry.bodies', 'read-only transaction'],
+    ["SELECT set_config('transaction_read_only', 'off', false)", 'read-write mode must be set before any query'],
+    ['SELECT 1; DELETE FROM telemetry.bodies', 'cannot insert multiple commands'],
+  ])('%s: refused', async (statement, reason) => {
+    await expect(session.run(statement)).rejects.toThrow(reason);
+  });
+
+  test.each(['-- a comment\nSELECT 1', '(SELECT 1)', 'TABLE telemetry.bodies', 'SHOW server_version'])(
+    '%s: answered',
+    async (statement) =>
+      expect((await session.run(statement)).columns).toHaveLength(statement.startsWith('TABLE') ? 4 : 1),
+  );
 });

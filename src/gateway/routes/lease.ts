@@ -142,7 +142,7 @@ async function decideLease(
   const { rows } = await reading(() =>
     pool.query<{ body: string }>({
       name: 'gateway_payload',
-      text: `SELECT body FROM telemetry.bodies WHERE job_id = $1 AND role = 'payload' AND sha256 = $2`,
+      text: `SELECT body FROM telemetry.bodies WHERE job_id = $1 AND role = 'payload' AND encode(sha256(convert_to(body, 'UTF8')), 'hex') = $2`,
       values: [granted.jobId, granted.payloadSha256],
     }),
   );

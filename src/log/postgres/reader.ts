@@ -19,11 +19,12 @@ export interface StoredRow {
   readonly stream: string;
   readonly revision: number;
   readonly type: string;
+  readonly at: number;
   readonly hash: string;
   readonly body: string;
 }
 
-const COLUMNS = `position, stream, revision, type, encode(hash, 'hex') AS hash, body`;
+const COLUMNS = `position, stream, revision, type, at, encode(hash, 'hex') AS hash, body`;
 
 /** Where the log ends. */
 export async function readHead(db: Queryable): Promise<LogHead> {

@@ -65,10 +65,10 @@ function proveRow(
   return read;
 }
 
-function readRow({ position, stream, type, body }: StoredRow): Damage | 'newer_program' | undefined {
+function readRow({ position, stream, type, at, body }: StoredRow): Damage | 'newer_program' | undefined {
   try {
     const envelope = readEnvelope(position, body);
-    if (envelope.stream !== stream || envelope.type !== type) return 'column_mismatch';
+    if (envelope.stream !== stream || envelope.type !== type || envelope.at !== at) return 'column_mismatch';
     toRecordedEvent(position, envelope);
     return undefined;
   } catch (error) {

@@ -46,3 +46,13 @@ test('the payload is lost after the job was leased and the same request comes ag
   expect([again.status, again.body]).toMatchObject([200, { job: null }]);
   expect(await endOf(job)).toEqual({ status: 'failed', attempt: 1, failure_reason: 'payload_missing' });
 });
+
+test('the payload is not the one that was queued: the job fails, and is handed to nobody', async () => {
+  const identity = await fleet.agent();
+  using agent = new AgentClient(fleet.gateway.agentUrl, identity);
+  const job = await fleet.queue({ nodeId: identity.nodeId });
+  await fleet.database.pool.query(`UPDATE telemetry.bodies SET body = '{"checks":["dns"]}' WHERE job_id = $1`, [job]);
+  const answered = await agent.lease();
+  expect([answered.status, answered.body]).toMatchObject([200, { job: null }]);
+  expect(await endOf(job)).toEqual({ status: 'failed', attempt: 0, failure_reason: 'payload_missing' });
+});

@@ -1,7 +1,6 @@
 import { type Logger, pino } from 'pino';
+import { LOG_LEVELS } from '../src/up/settings.ts';
 import { usageFailure } from './failure.ts';
-
-const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'];
 
 /**
  * The log of a long-running program: JSON lines on standard output, level by PUSHLEFT_LOG_LEVEL (info). Written synchronously, so that the
@@ -9,7 +8,7 @@ const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'];
  */
 export function programLog(program: string, env: Readonly<Record<string, string | undefined>>): Logger {
   const level = env['PUSHLEFT_LOG_LEVEL'] ?? 'info';
-  if (!LEVELS.includes(level)) throw usageFailure(`PUSHLEFT_LOG_LEVEL is none of ${LEVELS.join(', ')}`);
+  if (!LOG_LEVELS.includes(level)) throw usageFailure(`PUSHLEFT_LOG_LEVEL is none of ${LOG_LEVELS.join(', ')}`);
   return pino({ level, base: { program, pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime });
 }
 

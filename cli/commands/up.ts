@@ -5,11 +5,12 @@ import { FleetRunsError, LocalFleet, type RunningFleet } from '../../src/up/flee
 import { examineNodes } from '../../src/up/jobs.ts';
 import { ensureNodes } from '../../src/up/nodes.ts';
 import { reportOf, type UpReport } from '../../src/up/report.ts';
-import { chooseStateDirectory, prepareStateDirectory } from '../../src/up/state-directory.ts';
+import { settingProblem } from '../../src/up/settings.ts';
+import { chooseStateDirectory, prepareStateDirectory, stateDirectoryProblem } from '../../src/up/state-directory.ts';
 import { listenForStopSignals } from '../../src/up/stop-signals.ts';
 import { operatorActor } from '../connection.ts';
 import { EXIT } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { Failure, usageFailure } from '../failure.ts';
 import { OperatorCommand } from '../operator-command.ts';
 import { readyLines } from '../up/ready.ts';
 import { showFleet } from '../up/show-fleet.ts';
@@ -55,10 +56,18 @@ export default class Up extends OperatorCommand {
       min: 0,
       max: RESTART_MAX_SECONDS,
     }),
+    // Instead of the one that every command has, which would be ignored here: refused.
+    'database-url': Flags.string({ hidden: true }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Up);
+    if (flags['database-url'] !== undefined) {
+      throw usageFailure('--database-url is not for up, which runs a database of its own', 'see --help');
+    }
+    const misset = settingProblem(process.env);
+    if (misset !== undefined) throw usageFailure(misset);
+    operatorActor(process.env);
     const stateDir = await stateDirectory(flags['state-dir']);
     const say = (line: string) => this.log('%s', line);
     const restartAfter = flags['restart-after'];
@@ -140,6 +149,8 @@ type PopulateFlags = { readonly nodes: number; readonly provision: boolean; read
 
 async function stateDirectory(flag: string | undefined): Promise<string> {
   const chosen = chooseStateDirectory({ flag, env: process.env, cwd: process.cwd() });
+  const unusable = stateDirectoryProblem(chosen);
+  if (unusable !== undefined) throw usageFailure(unusable, 'choose another --state-dir');
   try {
     return await prepareStateDirectory(chosen);
   } catch (error) {

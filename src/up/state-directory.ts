@@ -47,6 +47,16 @@ function explicitChoice({ flag, env, cwd }: StateDirectoryChoice): string | unde
   return chosen === undefined || chosen === '' ? undefined : resolve(cwd, chosen);
 }
 
+/**
+ * What is wrong with a path for a state directory, in one line, or undefined. Paths below it stand in settings files, URLs and command
+ * lines, which carry neither quotes nor line breaks all the way to a machine.
+ */
+export function stateDirectoryProblem(path: string): string | undefined {
+  return /["'`\\\p{Cc}\u2028\u2029]/u.test(path)
+    ? "the state directory's path has a quote, a backslash or a control character in it"
+    : undefined;
+}
+
 /** Creates the state directory and its folders (all 0700), or checks those that exist; answers its real path. */
 export async function prepareStateDirectory(path: string): Promise<string> {
   await mkdir(dirname(path), { recursive: true });

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { SETTINGS, settingsFor } from '../../src/up/settings.ts';
+import { SETTINGS, settingProblem, settingsFor } from '../../src/up/settings.ts';
 
 describe('settings of up', () => {
   test('set: handed to those they are for, and to nobody else', () => {
@@ -43,4 +43,32 @@ describe('settings of up', () => {
     const unknown = new Set(read.filter((name) => !decided.test(name) && !(name in SETTINGS)));
     expect([...unknown]).toEqual([]);
   });
+});
+
+describe('the first setting that a program would refuse', () => {
+  test.for([
+    ['none set', {}, undefined],
+    ['empty: not set', { PUSHLEFT_LEASE_SECONDS: '' }, undefined],
+    [
+      'the least lease, a part of a second between passes',
+      { PUSHLEFT_LEASE_SECONDS: '3', PUSHLEFT_SCHEDULER_INTERVAL_SECONDS: '0.1' },
+      undefined,
+    ],
+    [
+      'a shorter lease',
+      { PUSHLEFT_LEASE_SECONDS: '2' },
+      'PUSHLEFT_LEASE_SECONDS must be a whole number of seconds from 3 to 3600',
+    ],
+    [
+      'no number',
+      { PUSHLEFT_NODE_UNHEALTHY_AFTER: 'soon' },
+      'PUSHLEFT_NODE_UNHEALTHY_AFTER must be a whole number from 1 to 1000',
+    ],
+    [
+      'an unknown level',
+      { PUSHLEFT_LOG_LEVEL: 'loud' },
+      'PUSHLEFT_LOG_LEVEL must be one of debug, info, warn, error, silent',
+    ],
+    ['a relative path', { PUSHLEFT_DOCKER_SOCKET: 'docker.sock' }, 'PUSHLEFT_DOCKER_SOCKET must be an absolute path'],
+  ] as const)('%s', ([, env, problem]) => expect(settingProblem(env)).toBe(problem));
 });

@@ -1,7 +1,12 @@
 import { chown, mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { chooseStateDirectory, findStateDirectory, prepareStateDirectory } from '../../src/up/state-directory.ts';
+import {
+  chooseStateDirectory,
+  findStateDirectory,
+  prepareStateDirectory,
+  stateDirectoryProblem,
+} from '../../src/up/state-directory.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 describe('up', () => {
@@ -54,3 +59,9 @@ test('prepared: it and its folders are closed to others', async () => {
     expect((await stat(path)).mode & 0o777).toBe(0o700);
   }
 });
+
+test.for(["/a'b", '/a"b', '/a\nb', '/a`b', '/a\\b'])('a path that settings do not carry (%j): a problem', (path) =>
+  expect(stateDirectoryProblem(path)).toMatch(/^the state directory's path has a quote/),
+);
+
+test('a path with blanks and accents: none', () => expect(stateDirectoryProblem('/my fleet/été')).toBe(undefined));

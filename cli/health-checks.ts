@@ -1,6 +1,7 @@
 import { issuanceHeldUntil, MAX_CLOCK_SKEW_MS } from '../src/domain/certificate/enroll.ts';
 import type { ProgramRow } from '../src/read/database.ts';
 import type { Health } from '../src/read/health.ts';
+import type { Failure } from './failure.ts';
 import { duration, isoTime } from './output/format.ts';
 
 /** One finding of `fleet doctor`. */
@@ -34,6 +35,11 @@ export function checkHealth(health: Health, nowMs: number): Check[] {
     // A log that is behind the clock is only quiet; one that is ahead of it was written by a clock that ran fast.
     checkLogClock(health),
   ];
+}
+
+/** The only finding where the database does not answer: everything else is asked of it. */
+export function checkUnreachable({ message, remedy }: Pick<Failure, 'message' | 'remedy'>): Check {
+  return { check: 'database', status: 'fail', detail: remedy === undefined ? message : `${message}: ${remedy}` };
 }
 
 function checkProjections({ definitionMatches, projectedPosition, head }: Health): Check {

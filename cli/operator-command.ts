@@ -7,6 +7,7 @@ import { type DryRun, dryRun } from '../src/transactor/dry-run.ts';
 import type { Transactor } from '../src/transactor/transactor.ts';
 import type { Audience } from '../src/up/environment-files.ts';
 import { type FleetChoice, findFleet, type OperatorEnvironment, openPool, operatorActor } from './connection.ts';
+import { deadDatabase } from './dead-database.ts';
 import { EXIT } from './exit-code.ts';
 import { asFailure, Failure, refusalFailure } from './failure.ts';
 import type { Done } from './output/outcome.ts';
@@ -119,8 +120,16 @@ export abstract class OperatorCommand extends Command {
     return `cli ${this.id?.replaceAll(':', ' ') ?? ''}`;
   }
 
-  protected override async catch(error: Error): Promise<void> {
+  /** As {@link asFailure}, with what is known of the fleet that this command found. */
+  protected async explain(error: unknown): Promise<Failure | undefined> {
     const failure = asFailure(error);
+    // Of a command that may have taken effect, that is what has to be said.
+    if (failure?.code !== 'database') return failure;
+    return (await deadDatabase(error, this.#environment?.stateDir)) ?? failure;
+  }
+
+  protected override async catch(error: Error): Promise<void> {
+    const failure = await this.explain(error);
     // A fault of ours: oclif prints its stack, and the code says that it was not the operator's.
     if (failure === undefined) {
       process.exitCode = EXIT.unavailable;

@@ -1,6 +1,7 @@
+import { isConnectionError } from '../../../src/database/connect.ts';
 import { type Health, readHealth } from '../../../src/read/health.ts';
 import { EXIT } from '../../exit-code.ts';
-import { type Check, checkHealth } from '../../health-checks.ts';
+import { type Check, checkHealth, checkUnreachable } from '../../health-checks.ts';
 import { OperatorCommand } from '../../operator-command.ts';
 import { isoTime } from '../../output/format.ts';
 import { tableLines } from '../../output/table.ts';
@@ -13,8 +14,23 @@ export default class FleetDoctor extends OperatorCommand {
 
   async run() {
     const { flags } = await this.parse(FleetDoctor);
-    const health = await readHealth(await this.pool(flags));
-    const checks = checkHealth(health, Date.now() + health.clockAheadOfHostMs);
+    const pool = await this.pool(flags);
+    try {
+      const health = await readHealth(pool);
+      const checks = checkHealth(health, Date.now() + health.clockAheadOfHostMs);
+      this.printChecks(checks);
+      return document(health, checks);
+    } catch (error) {
+      const failure = isConnectionError(error) ? await this.explain(error) : undefined;
+      if (failure === undefined) throw error;
+      const checks = [checkUnreachable(failure)];
+      this.printChecks(checks);
+      return { checks, database: null, log: null, lock: null, programs: null, clocks: null };
+    }
+  }
+
+  /** The table; its worst finding decides the exit code. */
+  private printChecks(checks: readonly Check[]): void {
     this.logLines(
       tableLines<Check>(checks, [
         { heading: 'CHECK', value: ({ check }) => check },
@@ -23,7 +39,6 @@ export default class FleetDoctor extends OperatorCommand {
       ]),
     );
     if (checks.some(({ status }) => status === 'fail')) process.exitCode = EXIT.unavailable;
-    return document(health, checks);
   }
 }
 

@@ -134,8 +134,9 @@ export class IdentityStore {
   }
 
   async #findPending(digest: string): Promise<PendingKey | undefined> {
+    // The one in force too: another run of the same host may have just made it so, with this very secret.
     const current = (await this.#currentGeneration()) ?? 0;
-    for (const generation of (await this.#numbers()).filter((number) => number > current)) {
+    for (const generation of (await this.#numbers()).filter((number) => number >= current)) {
       const [keyPem, marker, certificatePem, caPem] = await Promise.all([
         this.#read(generation, 'key.pem'),
         this.#read(generation, 'enrollment.sha256'),

@@ -119,7 +119,10 @@ test('the machine is deleted: no process and no file of it is left', async () =>
   const { server, directory, log } = await provision();
   await waitFor(() => starts(log()) === 1, { what: 'the agent runs', deadlineMs: 20_000 });
   const headers = { authorization: `Bearer ${API_TOKEN}` };
-  await fetch(`${listening.url}/servers/${server?.id}`, { method: 'DELETE', headers });
+  // Locked (423) while an action of the server still runs.
+  const deletion = async () =>
+    (await fetch(`${listening.url}/servers/${server?.id}`, { method: 'DELETE', headers })).ok;
+  await waitFor(deletion, { what: 'the server can be deleted', deadlineMs: 20_000 });
   await waitFor(() => !existsSync(directory), { what: 'the disk is erased', deadlineMs: 20_000 });
   expect(processesOf(directory)).toEqual([]);
-});
+}, 120_000);

@@ -73,7 +73,7 @@ async function readOnly(client: pg.Client, text: string): Promise<pg.QueryResult
 }
 
 /** A statement that a session which only reads does not take. */
-export class ReadOnlyError extends Error {
+class ReadOnlyError extends Error {
   override readonly name = 'ReadOnlyError';
 }
 

@@ -3,7 +3,7 @@ import type { Body, DecisionTime } from '../domain/decision.ts';
 import { seal } from '../log/codec.ts';
 import type { LogHead, LogWriter, SealedEvent } from '../log/event-log.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
-import type { CommandOutcome, PendingCommand } from './command.ts';
+import type { CommandOutcome, Decide, PendingCommand } from './command.ts';
 import { all, beginUnderLock, commit, type UnderLock } from './engine.ts';
 import { recallOutcomes, rememberOutcomes, storeBodies } from './memory.ts';
 import { RowView } from './row-view.ts';
@@ -25,10 +25,10 @@ interface Progress {
   readonly remembered: Map<string, CommandOutcome>;
 }
 
-/** A command and the state that was loaded for it before anything of the batch was decided, if that went well. */
+/** A command and its decision on what was loaded before anything of the batch was decided, if loading went well. */
 interface Loaded {
   readonly pending: PendingCommand;
-  readonly ahead: { readonly state: unknown } | undefined;
+  readonly ahead: Decide | undefined;
 }
 
 /**
@@ -96,7 +96,7 @@ async function readAhead(db: Queryable, log: LogWriter, view: RowView, commands:
 
 async function loadAhead(view: RowView, pending: PendingCommand): Promise<Loaded> {
   try {
-    return { pending, ahead: { state: await pending.definition.load(view, pending.command) } };
+    return { pending, ahead: await pending.load(view) };
   } catch (error) {
     if (spoilsTheBatch(error)) throw error;
     return { pending, ahead: undefined };
@@ -118,10 +118,9 @@ async function decideOne(
   view.begin();
   const time: DecisionTime = { now: locked.nowMs, at: Math.max(locked.nowMs, locked.head.at) };
   try {
-    const { definition, command } = pending;
     const untouched = progress.sealed.length === 0 && ahead !== undefined;
-    const state = untouched ? ahead.state : await definition.load(view, command);
-    const decision = definition.decide(command, state, time);
+    const decide = untouched ? ahead : await pending.load(view);
+    const decision = decide(time);
     if ('refusal' in decision) return { outcome: { ok: false, refusal: decision.refusal } };
     const sealed = seal(progress.head, decision.events, metadataOf(pending, locked, recorder), time.at);
     for (const { event } of sealed) await view.fold(event);

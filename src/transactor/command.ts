@@ -63,10 +63,12 @@ export class UnavailableError extends Error {
   }
 }
 
-/** A command given to the transactor, waiting for its turn. */
+/** What was loaded for a command, waiting to be decided on. */
+export type Decide = (time: DecisionTime) => Decision;
+
+/** A command given to the transactor, waiting for its turn. `load` reads what it needs and answers with its decision on that. */
 export interface PendingCommand {
-  readonly definition: CommandDefinition<unknown, unknown>;
-  readonly command: unknown;
+  readonly load: (rows: Rows) => Promise<Decide>;
   readonly commandId: string;
   readonly correlationId: string;
   readonly actor: CommandActor;

@@ -9,6 +9,7 @@ import {
   WRITER_LIMITS,
 } from '../database/connect.ts';
 import { readLockSessions } from '../database/lock-sessions.ts';
+import type { DecisionTime } from '../domain/decision.ts';
 import type { LogEngine } from '../log/event-log.ts';
 import { postgresLogEngine } from '../log/postgres/postgres-event-log.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
@@ -20,6 +21,7 @@ import {
   type PendingCommand,
   UnavailableError,
 } from './command.ts';
+import type { Rows } from './row-view.ts';
 
 /**
  * How a transactor is set up. `patienceMs` is for how long a command, from when it was given, is tried again while the database is away
@@ -85,11 +87,13 @@ export class Transactor {
       return Promise.reject(new UnavailableError('queue_full', `${this.#queue.length} commands are waiting already`));
     }
     return new Promise((resolve, reject) => {
-      const erased = definition as unknown as CommandDefinition<unknown, unknown>;
+      const load = async (rows: Rows) => {
+        const state = await definition.load(rows, command);
+        return (time: DecisionTime) => definition.decide(command, state, time);
+      };
       const deadline = performance.now() + this.#options.patienceMs;
       this.#queue.push({
-        definition: erased,
-        command,
+        load,
         commandId,
         correlationId,
         actor,

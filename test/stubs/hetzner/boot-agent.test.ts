@@ -33,6 +33,9 @@ afterAll(async () => {
   await folder[Symbol.asyncDispose]();
 });
 
+/** A machine boots and enrols in seconds; a test that hangs would not say in which step. */
+const PROVISION_MS = 40_000;
+
 /** Provisions a node the way an operator does, until its agent, a real process, has enrolled. */
 async function provision() {
   const { publicKey } = releaseKeys();
@@ -56,7 +59,7 @@ async function provision() {
     },
   });
   const request = someRequest();
-  const outcome = await provisionNode(ports, request);
+  const outcome = await provisionNode(ports, request, { signal: AbortSignal.timeout(PROVISION_MS) });
   if (!outcome.ok) throw new Error(JSON.stringify(outcome));
   const server = stub.state().servers.find(({ name }) => name === request.name);
   const directory = join(folder.path, String(server?.id));
@@ -120,9 +123,10 @@ test('the machine is deleted: no process and no file of it is left', async () =>
   await waitFor(() => starts(log()) === 1, { what: 'the agent runs', deadlineMs: 20_000 });
   const headers = { authorization: `Bearer ${API_TOKEN}` };
   // Locked (423) while an action of the server still runs.
+  const signal = AbortSignal.timeout(20_000);
   const deletion = async () =>
-    (await fetch(`${listening.url}/servers/${server?.id}`, { method: 'DELETE', headers })).ok;
+    (await fetch(`${listening.url}/servers/${server?.id}`, { method: 'DELETE', headers, signal })).ok;
   await waitFor(deletion, { what: 'the server can be deleted', deadlineMs: 20_000 });
   await waitFor(() => !existsSync(directory), { what: 'the disk is erased', deadlineMs: 20_000 });
   expect(processesOf(directory)).toEqual([]);
-}, 120_000);
+});

@@ -58,7 +58,8 @@ export class Transactor {
   /** Commands whose batch was at its COMMIT when the connection was lost. */
   readonly #unclear = new WeakSet<PendingCommand>();
   #client: pg.Client | undefined;
-  #running: Promise<void> | undefined;
+  #draining = false;
+  #drained: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(options: TransactorOptions) {
@@ -102,7 +103,7 @@ export class Transactor {
         resolve,
         reject,
       });
-      this.#running ??= this.#drain();
+      if (!this.#draining) this.#drained = this.#drain();
     });
   }
 
@@ -117,12 +118,17 @@ export class Transactor {
     const cut = setTimeout(() => {
       this.#client?.connection.stream.destroy(new Error('Connection terminated: the transactor is closed'));
     }, this.#options.patienceMs);
-    await this.#running;
+    await this.#drained;
     clearTimeout(cut);
     await this.#disconnect();
   }
 
+  /**
+   * The flag, not the promise, says whether anyone drains: where all callers are gone, this ends before its promise is even returned, and
+   * a promise kept as the sign would stand for ever.
+   */
   async #drain(): Promise<void> {
+    this.#draining = true;
     while (this.#queue.length > 0) {
       const batch = this.#queue.splice(0, this.#options.maxBatch).filter((pending) => {
         if (pending.signal?.aborted !== true) return true;
@@ -133,7 +139,7 @@ export class Transactor {
       const undecided = batch.length > 0 ? await this.#settle(batch) : undefined;
       if (undecided !== undefined) await this.#putBack(undecided);
     }
-    this.#running = undefined;
+    this.#draining = false;
   }
 
   /** Runs a batch and answers its commands. Returns those that are to be tried again. */

@@ -251,6 +251,14 @@ describe('the queue', () => {
     expect(rows).toEqual([]);
   });
 
+  test('caller gone before it asked: dropped, and whoever asks next is answered', async () => {
+    const idle = testTransactor(database.url);
+    const dropped = idle.execute(requestNodeCommand, nodeRequest(), { actor: OPERATOR, signal: AbortSignal.abort() });
+    await expect(dropped).rejects.toMatchObject({ reason: 'caller_gone' });
+    expect((await execute(idle, requestNodeCommand, nodeRequest())).ok).toBe(true);
+    await idle.close();
+  }, 10_000);
+
   test('closed: what waits is decided, what comes later is refused', async () => {
     const closing = testTransactor(database.url);
     const inside = execute(closing, requestNodeCommand, nodeRequest());

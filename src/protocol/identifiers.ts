@@ -10,6 +10,8 @@ export const NodeId = Uuid;
 export const AgentVersion = v.pipe(v.string(), v.regex(/^[0-9A-Za-z](?:[0-9A-Za-z.+-]{0,62}[0-9A-Za-z])?$/));
 /** Chosen by the agent for one lease request and kept until that request was answered. */
 export const RequestId = Uuid;
+/** Linux's /proc/sys/kernel/random/boot_id: another one after each boot. */
+export const BootId = Uuid;
 /** A job's id. */
 export const JobId = Uuid;
 /** The id of an application's instance. */

@@ -1,5 +1,15 @@
 import * as v from 'valibot';
-import { AgentVersion, InstanceId, JobId, KindName, LeaseToken, LogHead, RequestId, Timestamp } from './identifiers.ts';
+import {
+  AgentVersion,
+  BootId,
+  InstanceId,
+  JobId,
+  KindName,
+  LeaseToken,
+  LogHead,
+  RequestId,
+  Timestamp,
+} from './identifiers.ts';
 import { CLEANUP_MAX, ERROR_MESSAGE_MAX_LENGTH, KINDS_MAX, LEASE_WAIT_MAX_SECONDS } from './limits.ts';
 import { boundedInteger, boundedText } from './text.ts';
 
@@ -34,6 +44,8 @@ export const LeaseRequest = v.strictObject({
   }),
   log_head: v.optional(LogHead),
   wait_seconds: v.optional(boundedInteger(0, LEASE_WAIT_MAX_SECONDS)),
+  /** Of the host; two that alternate under one identity are a copied disk. Absent where the host has none. */
+  boot_id: v.optional(BootId),
 });
 /** `POST /v1/agent/lease`. */
 export type LeaseRequest = v.InferOutput<typeof LeaseRequest>;

@@ -2,6 +2,7 @@
 export const ENROLL_PATH = '/v1/enroll';
 export const LEASE_PATH = '/v1/agent/lease';
 export const IDENTITY_PATH = '/v1/agent/identity';
+export const RENEW_PATH = '/v1/agent/certificate/renew';
 export const HEALTH_PATH = '/healthz';
 
 /** Path of a job's heartbeat. With `':id'` it is the pattern that a router takes. */

@@ -4,8 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { CSR_REFUSALS } from '../../src/pki/csr.ts';
 import { EnrollRequest } from '../../src/protocol/enroll.ts';
 import { CSR_ERROR_CODES, ErrorBody, GATEWAY_ERROR_CODES } from '../../src/protocol/errors.ts';
+import { IdentityResponse } from '../../src/protocol/identity.ts';
 import { CompleteRequest, HeartbeatRequest } from '../../src/protocol/jobs.ts';
 import { LeaseRefusal, LeaseRequest, LeaseResponse } from '../../src/protocol/lease.ts';
+import { RenewRequest } from '../../src/protocol/renew.ts';
 
 const HOST = {
   cpu_count: 4,
@@ -29,7 +31,7 @@ const kinds = (names: unknown) => lease({ capabilities: { kinds: names, host: HO
 describe('LeaseRequest', () => {
   test('without the optional fields, and with them: accepted', () => {
     expect(lease({})).toBe(true);
-    expect(lease({ log_head: '1.42.c0ffee', wait_seconds: 30 })).toBe(true);
+    expect(lease({ log_head: '1.42.c0ffee', wait_seconds: 30, boot_id: LEASE.request_id })).toBe(true);
     expect(host({ data_disk_free_gb: null, docker_version: null, bridge_netfilter: null })).toBe(true);
   });
 
@@ -37,6 +39,7 @@ describe('LeaseRequest', () => {
     ['an unknown field', lease({ node_id: 'app-1' })],
     ['an unknown host fact', host({ gpu: 1 })],
     ['a request id that is no UUID', lease({ request_id: 'x' })],
+    ['a boot id that is no UUID', lease({ boot_id: 'x' })],
     ['a wait of 31 s', lease({ wait_seconds: 31 })],
     ['a wait of half a second', lease({ wait_seconds: 0.5 })],
     ['a version with a space', lease({ agent_version: '0.1 0' })],
@@ -78,6 +81,17 @@ describe('EnrollRequest', () => {
   ])('%s: refused', (_, accepted) => expect(accepted).toBe(false));
 });
 
+describe('RenewRequest', () => {
+  const csr_pem = '-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n';
+  test('a certificate request alone: accepted', () => expect(v.is(RenewRequest, { csr_pem })).toBe(true));
+  test.each([
+    ['a node id beside it', { csr_pem, node_id: LEASE.request_id }],
+    ['NUL in the request', { csr_pem: `${csr_pem}\u0000` }],
+    ['a request of more than 16 KiB', { csr_pem: 'M'.repeat(16 * 1024 + 1) }],
+    ['nothing', {}],
+  ])('%s: refused', (_, request) => expect(v.is(RenewRequest, request)).toBe(false));
+});
+
 describe('HeartbeatRequest and CompleteRequest', () => {
   const failure = { code: 'work_failed', detail: 'it did' };
   test.each([
@@ -112,6 +126,26 @@ describe('answers', () => {
       log_head: 'h',
     }));
 
+  test('identity: without a word on renewal, with one, and with a reason of a newer gateway, which cannot wait', () => {
+    const identity = {
+      node_id: LEASE.request_id,
+      status: 'active',
+      certificate: {
+        fingerprint_sha256: 'a'.repeat(64),
+        serial: '0a',
+        not_before: '2026-01-01T00:00:00.000Z',
+        not_after: '2026-01-02T00:00:00.000Z',
+      },
+      trust_bundle_sha256: 'b'.repeat(64),
+    };
+    const renewal = (said?: object) =>
+      v.parse(IdentityResponse, said === undefined ? identity : { ...identity, renewal: said }).renewal;
+    expect(renewal()).toBeUndefined();
+    expect(renewal({ due: false, reason: null })).toEqual({ due: false, reason: null });
+    expect(renewal({ due: true, reason: 'lifetime' })).toEqual({ due: true, reason: 'lifetime' });
+    expect(renewal({ due: true, reason: 'weak_key' })).toEqual({ due: true, reason: 'issuer' });
+  });
+
   test('403: told apart by its code, and each carries what it must', () => {
     const message = 'no';
     expect(v.is(LeaseRefusal, { error: 'node_not_active', message, status: 'draining' })).toBe(true);
@@ -136,6 +170,7 @@ describe('every request schema', () => {
   test.each([
     ['LeaseRequest', LeaseRequest],
     ['EnrollRequest', EnrollRequest],
+    ['RenewRequest', RenewRequest],
     ['HeartbeatRequest', HeartbeatRequest],
     ['CompleteRequest', CompleteRequest],
   ])('%s: any JSON is answered without throwing', (_, schema) =>

@@ -1,4 +1,4 @@
-import { issuanceHeldUntil, MAX_CLOCK_SKEW_MS } from '../src/domain/certificate/enroll.ts';
+import { issuanceHeldUntil, MAX_CLOCK_SKEW_MS } from '../src/domain/certificate/issuance.ts';
 import type { ProgramRow } from '../src/read/database.ts';
 import type { Health } from '../src/read/health.ts';
 import type { Failure } from './failure.ts';

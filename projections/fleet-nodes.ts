@@ -35,6 +35,7 @@ const table = defineTable<NodeState>()({
     host_bridge_netfilter: boolean.orNull,
     agent_version: text.orNull,
     host_facts_at: timestamp.orNull,
+    conflict: json.orNull,
     requested_at: timestamp,
     enrolled_at: timestamp.orNull,
     admitted_at: timestamp.orNull,
@@ -77,6 +78,7 @@ export const fleetNodes = defineProjection(table, {
       host_bridge_netfilter: null,
       agent_version: null,
       host_facts_at: null,
+      conflict: null,
       requested_at: e.at,
       enrolled_at: null,
       admitted_at: null,
@@ -96,7 +98,10 @@ export const fleetNodes = defineProjection(table, {
     (e) => e.data.node_id,
     (row, { data }) => ({
       ...row,
-      armed_secrets: [...row.armed_secrets, { sha256: data.secret_sha256, expires_at: data.expires_at }],
+      armed_secrets: [
+        ...row.armed_secrets,
+        { sha256: data.secret_sha256, expires_at: data.expires_at, ca_sha256s: data.ca_sha256s },
+      ],
     }),
   ),
   node_server_requested: updates(
@@ -122,7 +127,15 @@ export const fleetNodes = defineProjection(table, {
   ),
   certificate_authorized: updates(
     (e) => e.data.node_id,
-    (row) => ({ ...row, armed_secrets: [] }),
+    // A node that renews is not the one that an operator armed a secret for, or it no longer needs it; it ends by itself.
+    (row, { data }) => (data.cause === 'renewal' ? row : { ...row, armed_secrets: [], conflict: null }),
+  ),
+  certificate_conflict_seen: updates(
+    (e) => e.data.node_id,
+    (row, { at, data }) => ({
+      ...row,
+      conflict: { boot_ids: data.boot_ids, addresses: data.addresses, seen_at: at },
+    }),
   ),
   node_enrolled: updates(
     (e) => e.data.node_id,
@@ -143,6 +156,26 @@ export const fleetNodes = defineProjection(table, {
   node_admitted: updates(
     (e) => e.data.node_id,
     (row, e) => ({ ...row, schedulable: true, admitted_at: e.at }),
+  ),
+  node_became_unhealthy: updates(
+    (e) => e.data.node_id,
+    (row) => ({ ...row, status: 'unhealthy' }),
+  ),
+  node_recovered: updates(
+    (e) => e.data.node_id,
+    (row) => ({ ...row, status: 'active' }),
+  ),
+  node_drain_started: updates(
+    (e) => e.data.node_id,
+    (row) => ({ ...row, status: 'draining', schedulable: false }),
+  ),
+  node_lost: updates(
+    (e) => e.data.node_id,
+    (row) => ({ ...row, status: 'lost', schedulable: false }),
+  ),
+  node_retired: updates(
+    (e) => e.data.node_id,
+    (row) => ({ ...row, status: 'retired', schedulable: false, armed_secrets: [] }),
   ),
   node_host_facts_changed: updates(
     (e) => e.data.node_id,

@@ -1,6 +1,9 @@
+import { caRotations } from './ca-rotations.ts';
+import { fleetCa } from './fleet-ca.ts';
 import { fleetEvents } from './fleet-events.ts';
 import { fleetNodeCertificates } from './fleet-node-certificates.ts';
 import { fleetNodes } from './fleet-nodes.ts';
+import { gatewayBeacons } from './gateway-beacons.ts';
 import { jobLeases } from './job-leases.ts';
 import { jobPayloads } from './job-payloads.ts';
 import { jobs } from './jobs.ts';
@@ -13,12 +16,15 @@ import type { Row } from './table.ts';
 export const registry = {
   fleet_nodes: fleetNodes,
   fleet_node_certificates: fleetNodeCertificates,
+  fleet_ca: fleetCa,
+  ca_rotations: caRotations,
   jobs,
   pool_firewalls: poolFirewalls,
   fleet_events: fleetEvents,
   job_leases: jobLeases,
   job_payloads: jobPayloads,
   node_liveness: nodeLiveness,
+  gateway_beacons: gatewayBeacons,
 } as const;
 
 /** The name of a table in the registry. */

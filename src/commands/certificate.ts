@@ -1,33 +1,43 @@
 import { authorizeEnrollment, type Enrollment, recordIssued } from '../domain/certificate/enroll.ts';
 import { recordFirstUse } from '../domain/certificate/first-use.ts';
-import { revokeCertificates } from '../domain/certificate/revoke.ts';
-import type { CertificateState } from '../domain/certificate/state.ts';
+import { authorizeRenewal, type Renewal } from '../domain/certificate/renew.ts';
+import { type RevokeCertificates, revokeCertificates } from '../domain/certificate/revoke.ts';
 import type { EventData } from '../domain/event/catalogue.ts';
-import type { NodeState } from '../domain/node/state.ts';
 import type { CommandDefinition } from '../transactor/command.ts';
-import { certificatesOfNode } from '../transactor/finders.ts';
+import { certificateBySecret, certificatesInForce } from '../transactor/finders.ts';
 import type { Rows } from '../transactor/row-view.ts';
 import { type AgentCommand, loadAgent } from './agent.ts';
-
-interface NodeCertificates {
-  readonly node: NodeState | undefined;
-  readonly certificates: readonly CertificateState[];
-}
-
-async function loadNodeCertificates(rows: Rows, { node_id }: { node_id: string }): Promise<NodeCertificates> {
-  const [node, certificates] = await Promise.all([
-    rows.get('fleet_nodes', node_id),
-    rows.find(certificatesOfNode, { node_id }),
-  ]);
-  return { node, certificates };
-}
+import { loadCa } from './ca.ts';
 
 /** See {@link authorizeEnrollment}. */
-export const authorizeEnrollmentCommand: CommandDefinition<Enrollment, NodeCertificates> = {
+export const authorizeEnrollmentCommand: CommandDefinition<Enrollment, Parameters<typeof authorizeEnrollment>[1]> = {
   name: 'authorize_enrollment',
-  load: loadNodeCertificates,
+  async load(rows, { node_id, secret_sha256 }) {
+    const [node, [given], ca] = await Promise.all([
+      rows.get('fleet_nodes', node_id),
+      rows.find(certificateBySecret, { secret_sha256 }),
+      loadCa(rows),
+    ]);
+    return { node, given, ca };
+  },
   decide: authorizeEnrollment,
 };
+
+/** See {@link authorizeRenewal}. */
+export const authorizeRenewalCommand: CommandDefinition<Renewal, Parameters<typeof authorizeRenewal>[1]> = {
+  name: 'authorize_renewal',
+  async load(rows, command) {
+    const [agent, ca] = await Promise.all([loadAgentWithCertificates(rows, command), loadCa(rows)]);
+    return { ...agent, ca };
+  },
+  decide: authorizeRenewal,
+};
+
+async function loadAgentWithCertificates(rows: Rows, agent: AgentCommand) {
+  const { node, certificate } = await loadAgent(rows, agent);
+  const inForce = node === undefined ? [] : await rows.find(certificatesInForce, { node_id: node.node_id });
+  return { node, certificate, inForce };
+}
 
 /** See {@link recordIssued}. */
 export const recordIssuedCommand: CommandDefinition<
@@ -48,13 +58,23 @@ export const recordIssuedCommand: CommandDefinition<
 /** See {@link recordFirstUse}. */
 export const recordFirstUseCommand: CommandDefinition<AgentCommand, Parameters<typeof recordFirstUse>[1]> = {
   name: 'record_first_use',
-  load: loadAgent,
+  load: loadAgentWithCertificates,
   decide: recordFirstUse,
 };
 
 /** See {@link revokeCertificates}. */
-export const revokeCertificatesCommand: CommandDefinition<{ node_id: string }, NodeCertificates> = {
+export const revokeCertificatesCommand: CommandDefinition<
+  RevokeCertificates,
+  Parameters<typeof revokeCertificates>[1]
+> = {
   name: 'revoke_certificates',
-  load: loadNodeCertificates,
+  async load(rows, { node_id, certificate_id }) {
+    const [node, inForce, named] = await Promise.all([
+      rows.get('fleet_nodes', node_id),
+      rows.find(certificatesInForce, { node_id }),
+      certificate_id === undefined ? undefined : rows.get('fleet_node_certificates', certificate_id),
+    ]);
+    return { node, inForce, named };
+  },
   decide: revokeCertificates,
 };

@@ -13,6 +13,7 @@ import {
   requestNode,
   retryProvisioning,
 } from '../domain/node/provision.ts';
+import { armReenrollment } from '../domain/node/reenroll.ts';
 import type { NodeState } from '../domain/node/state.ts';
 import type { CommandDefinition } from '../transactor/command.ts';
 import { certificatesOfNode, nodeByName } from '../transactor/finders.ts';
@@ -47,6 +48,8 @@ export const requestNodeCommand: CommandDefinition<
 export const recordCapacityCommand = onNode('record_capacity', recordCapacity);
 /** See {@link armSecret}. */
 export const armSecretCommand = onNode('arm_secret', armSecret);
+/** See {@link armReenrollment}. */
+export const armReenrollmentCommand = onNode('arm_reenrollment', armReenrollment);
 /** See {@link recordServer}. */
 export const recordServerCommand = onNode('record_server', recordServer);
 /** See {@link recordServerRunning}. */

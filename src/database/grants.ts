@@ -6,6 +6,7 @@ type AppendingRole = 'pushleft_operator' | 'pushleft_gateway' | 'pushleft_schedu
 
 const OPERATOR: readonly AppendingRole[] = ['pushleft_operator'];
 const GATEWAY: readonly AppendingRole[] = ['pushleft_gateway'];
+const SCHEDULER: readonly AppendingRole[] = ['pushleft_scheduler'];
 
 /** Who may append which event. Total over the catalogue: a new type does not compile until someone is named. */
 export const appenders: Readonly<Record<EventType, readonly AppendingRole[]>> = {
@@ -20,15 +21,29 @@ export const appenders: Readonly<Record<EventType, readonly AppendingRole[]>> = 
   node_provisioning_retried: OPERATOR,
   node_server_deleted: OPERATOR,
   node_admitted: OPERATOR,
+  node_became_unhealthy: SCHEDULER,
+  node_recovered: GATEWAY,
+  node_drain_started: OPERATOR,
+  node_lost: SCHEDULER,
+  node_retired: OPERATOR,
   node_host_facts_changed: GATEWAY,
   certificate_authorized: GATEWAY,
   certificate_issued: GATEWAY,
   certificate_first_used: GATEWAY,
-  certificates_revoked: OPERATOR,
+  certificates_revoked: ['pushleft_operator', 'pushleft_gateway'],
+  certificate_conflict_seen: GATEWAY,
+  ca_initialized: OPERATOR,
+  ca_rotation_begun: OPERATOR,
+  ca_issuer_switched: OPERATOR,
+  ca_rotation_completed: OPERATOR,
+  ca_rotation_aborted: OPERATOR,
+  ca_rotation_refused: OPERATOR,
+  gateway_certificate_issued: OPERATOR,
+  log_checkpoint_signed: ['pushleft_operator', 'pushleft_scheduler'],
   pool_firewall_converged: OPERATOR,
   job_queued: OPERATOR,
   job_leased: GATEWAY,
-  job_lease_expired: ['pushleft_scheduler'],
+  job_lease_expired: SCHEDULER,
   job_returned: GATEWAY,
   job_completed: GATEWAY,
   job_failed: ['pushleft_gateway', 'pushleft_scheduler'],

@@ -13,10 +13,10 @@ export interface Body {
   readonly text: string;
 }
 
-/** The outcome of deciding one command: events (perhaps none), or a refusal. */
+/** The outcome of deciding one command: events (perhaps none), or a refusal, which may be put on record by events of its own. */
 export type Decision =
   | { readonly events: readonly NewEvent[]; readonly reply: Reply; readonly bodies: readonly Body[] }
-  | { readonly refusal: Refusal };
+  | { readonly refusal: Refusal; readonly record?: readonly NewEvent[] };
 
 /** Nothing is to be done: what was asked for is so already. */
 export function nothing(reply: Reply = {}): Decision {
@@ -41,6 +41,16 @@ export function withBodies(decision: Decision, ...bodies: readonly Body[]): Deci
 /** Refuses a command, with the facts that explain it. */
 export function refuse(code: RefusalCode, details: Refusal['details'] = {}): Decision {
   return { refusal: { code, details } };
+}
+
+/** As {@link refuse}, and an event says that it was attempted. */
+export function refuseOnRecord(
+  code: RefusalCode,
+  details: Refusal['details'],
+  stream: string,
+  event: FleetEvent,
+): Decision {
+  return { refusal: { code, details }, record: [{ stream, event }] };
 }
 
 /**

@@ -66,6 +66,14 @@ export const certificatePem = v.pipe(
   v.regex(/^-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+-----END CERTIFICATE-----\n$/),
   v.description('certificate in PEM'),
 );
+/** IPv4 or IPv6 address. */
+export const ipAddress = v.pipe(v.string(), v.ip(), v.description('IP address'));
+/** How a running program names itself: kind@host:pid. */
+export const programName = v.pipe(
+  v.string(),
+  v.regex(/^[\x21-\x7e]{1,255}$/),
+  v.description('program: kind@host:process'),
+);
 /** The pools of nodes. */
 export const pool = v.picklist(['build', 'application', 'database']);
 /** One of the pools. */

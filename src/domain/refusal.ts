@@ -33,6 +33,78 @@ const refusals = {
     message: 'no capacity is recorded for the node',
     remedy: 'run `pushleft-controller fleet provision --resume` so that it is recorded',
   },
+  node_not_enrolled: {
+    message: 'node {node_id} has never enrolled',
+    remedy: 'use `pushleft-controller fleet provision --resume` to go on with it',
+  },
+  node_retired: {
+    message: 'node {node_id} is retired',
+    remedy: 'a retired node does not come back: provision a new one',
+  },
+  certificate_not_found: {
+    message: 'no certificate is known by {certificate}',
+    remedy: 'see `pushleft-controller fleet certificates list`',
+  },
+  renewal_not_due: {
+    message: 'the certificate is not due for renewal before {due_at}',
+    remedy: 'nothing has to be done: the agent renews by itself',
+  },
+  renewal_too_often: {
+    message: 'the certificate was renewed {renewals} times and no renewal was used',
+    remedy: 'check the disk of the agent: it asks again and again without keeping what it is given',
+  },
+  issuer_not_current: {
+    message: 'this CA may not issue now, only {issuer_ca_sha256} may',
+    remedy: 'run `pushleft-controller fleet ca sync` on the host of the gateway',
+  },
+  ca_not_initialized: {
+    message: "the log does not know the fleet's CA",
+    remedy: 'run `pushleft-controller fleet ca init` on the host of the gateway',
+  },
+  ca_already_initialized: {
+    message: "the fleet's CA is {ca_sha256}, another one than in the files",
+    remedy: 'point the PUSHLEFT_AGENT_CA_* variables at the files of that CA, or rotate to a new one',
+  },
+  ca_rotation_running: {
+    message: 'rotation {rotation_id} is under way',
+    remedy: 'finish it with `fleet ca rotate --complete`, or take it back with `--abort`',
+  },
+  ca_rotation_unknown: {
+    message: 'rotation {rotation_id} is not under way',
+    remedy: 'see `pushleft-controller fleet ca status`',
+  },
+  ca_no_rotation: {
+    message: 'no rotation of the CA is under way',
+    remedy: 'begin one with `pushleft-controller fleet ca rotate --begin`',
+  },
+  ca_files_differ: {
+    message: "the CA in this host's files is {file_ca_sha256}, the fleet's is {ca_sha256}",
+    remedy: 'run `pushleft-controller fleet ca sync` on this host first',
+  },
+  ca_used_before: {
+    message: 'the CA {ca_sha256} was used before',
+    remedy: 'remove the .next files beside the CA, so that a new one is made',
+  },
+  ca_not_trusted_everywhere: {
+    message: 'not every gateway trusts the new CA yet: {gateways}',
+    remedy: 'run `pushleft-controller fleet ca sync` on their hosts, or stop them; then run --begin again',
+  },
+  ca_rotation_not_issuing: {
+    message: 'the new CA does not issue yet',
+    remedy: 'run `pushleft-controller fleet ca rotate --begin` again: it goes on where it was cut off',
+  },
+  ca_rotation_blocked: {
+    message: '{node_count} nodes would be locked out, or gateways would turn agents away',
+    remedy: 'wait for the nodes that renew, re-enrol the others (`fleet reenroll`), and look at `fleet ca status`',
+  },
+  ca_rotation_too_large: {
+    message: '{certificates} certificates of the old CA would have to be revoked at once',
+    remedy: 'revoke those of lost nodes first: `pushleft-controller fleet certificates revoke`',
+  },
+  ca_has_issued: {
+    message: 'the new CA has issued already (certificate {certificate_id}), so the rotation can only go on',
+    remedy: 'go on with it: `pushleft-controller fleet ca rotate --complete`',
+  },
   enrollment_refused: { message: 'enrolment refused', remedy: 'ask an operator' },
   certificate_unknown: { message: 'the certificate is not accepted', remedy: 'ask an operator' },
   certificate_expired: { message: 'the certificate has expired', remedy: 'ask an operator to re-enrol the node' },

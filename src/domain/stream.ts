@@ -5,6 +5,12 @@ export function nodeStream(nodeId: string): string {
   return `node-${nodeId}`;
 }
 
+/** The stream of the fleet's CA. */
+export const CA_STREAM = 'ca-fleet';
+
+/** The stream of what is done with the log itself. */
+export const LOG_STREAM = 'log';
+
 /** The stream of a job. */
 export function jobStream(jobId: string): string {
   return `job-${jobId}`;

@@ -13,6 +13,8 @@ import { findOrCreateServer, findServer } from '../hetzner/find-or-create-server
 import { nodeLabels } from '../hetzner/labels.ts';
 import type { HetznerRefusal } from '../hetzner/refusal.ts';
 import type { ResolvedPlacement } from '../hetzner/validate.ts';
+import { sha256Hex } from '../pki/certificate.ts';
+import { parseBundle } from '../pki/files.ts';
 import type { NodeLock } from './node-lock.ts';
 import { done, retryRemedy, type StepResult, stop, stopForProvider } from './outcome.ts';
 import { resolvePlacement, userDataOf } from './plan.ts';
@@ -144,11 +146,12 @@ async function giveUpOrResume(
 
 /** Only the digest (of the bytes, not of their hex) is ever written down; the secret itself goes into the user-data and nowhere else. */
 function armSecret(run: Run, { node_id }: NodeState, secret: Buffer) {
-  const { secretTtlMs } = run.ports.settings;
+  const { secretTtlMs, gatewayCaPem } = run.ports.settings;
+  const ca_sha256s = (parseBundle(gatewayCaPem) ?? []).map((ca) => sha256Hex(ca.raw));
   return run.append(
     'secret',
     armSecretCommand,
-    { node_id, secret_sha256: hash('sha256', secret), ttl_ms: secretTtlMs },
+    { node_id, secret_sha256: hash('sha256', secret), ttl_ms: secretTtlMs, ca_sha256s },
     `an enrolment secret is armed for ${secretTtlMs / 1_000} s`,
   );
 }

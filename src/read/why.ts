@@ -1,4 +1,4 @@
-import { issuanceHeldUntil } from '../domain/certificate/enroll.ts';
+import { issuanceHeldUntil } from '../domain/certificate/issuance.ts';
 import { ADMIT_FRESHNESS_MS } from '../domain/node/admit.ts';
 import { certificateStatus, type NodeDetails } from './node-details.ts';
 

@@ -1,5 +1,5 @@
 import { isConnectionError, sqlState } from '../database/connect.ts';
-import type { Body, DecisionTime } from '../domain/decision.ts';
+import type { Body, Decision, DecisionTime } from '../domain/decision.ts';
 import { seal } from '../log/codec.ts';
 import type { LogHead, LogWriter, SealedEvent } from '../log/event-log.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
@@ -121,22 +121,28 @@ async function decideOne(
     const untouched = progress.sealed.length === 0 && ahead !== undefined;
     const decide = untouched ? ahead : await pending.load(view);
     const decision = decide(time);
-    if ('refusal' in decision) return { outcome: { ok: false, refusal: decision.refusal } };
-    const sealed = seal(progress.head, decision.events, metadataOf(pending, locked, recorder), time.at);
+    const decided = 'refusal' in decision ? (decision.record ?? []) : decision.events;
+    const sealed = seal(progress.head, decided, metadataOf(pending, locked, recorder), time.at);
     for (const { event } of sealed) await view.fold(event);
     const last = sealed.at(-1);
     if (last !== undefined) progress.head = { position: last.event.position, hash: last.hash, at: time.at };
     progress.sealed.push(...sealed);
-    progress.bodies.push(...decision.bodies);
-    const events = sealed.map(({ event }) => ({ position: event.position, type: event.type }));
-    const outcome: CommandOutcome = { ok: true, events, reply: decision.reply };
-    if (events.length > 0) progress.remembered.set(pending.commandId, outcome);
+    if ('bodies' in decision) progress.bodies.push(...decision.bodies);
+    const outcome = outcomeOf(decision, sealed);
+    if (sealed.length > 0) progress.remembered.set(pending.commandId, outcome);
     return { outcome };
   } catch (error) {
     view.takeBack();
     if (spoilsTheBatch(error)) throw error;
     return { error };
   }
+}
+
+function outcomeOf(decision: Decision, sealed: readonly SealedEvent[]): CommandOutcome {
+  const events = sealed.map(({ event }) => ({ position: event.position, type: event.type }));
+  if (!('refusal' in decision)) return { ok: true, events, reply: decision.reply };
+  const { refusal } = decision;
+  return events.length === 0 ? { ok: false, refusal } : { ok: false, refusal, events };
 }
 
 function metadataOf(pending: PendingCommand, locked: UnderLock, recorder: Recorder) {

@@ -34,10 +34,10 @@ export interface AppendedEvent {
   readonly type: EventType;
 }
 
-/** What became of a command. `events` is empty when what was asked for was so already. */
+/** What became of a command. `events` is empty when what was asked for was so already; those of a refusal say that it was attempted. */
 export type CommandOutcome =
   | { readonly ok: true; readonly events: readonly AppendedEvent[]; readonly reply: Reply }
-  | { readonly ok: false; readonly refusal: Refusal };
+  | { readonly ok: false; readonly refusal: Refusal; readonly events?: readonly AppendedEvent[] };
 
 /**
  * Why a command was not decided: too many wait; the transactor is closed; the database does not answer; somebody holds the decision

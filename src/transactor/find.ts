@@ -5,9 +5,9 @@ import { fieldOf } from '../tables/rows.ts';
 import { type Statement, sourceOf } from '../tables/statements.ts';
 import { selectList, sqlType, toParameter } from '../tables/values.ts';
 
-/** What a column of a finder is compared with: a fixed value, the argument of that name, or any of a list (`anyOf` names it). */
+/** What a column of a finder is compared with: a fixed value, null, the argument of that name, or any of a list (`anyOf` names it). */
 type Condition =
-  | { readonly is: string | number | boolean }
+  | { readonly is: string | number | boolean | null }
   | { readonly argument: string }
   | { readonly anyOf: string };
 
@@ -58,7 +58,9 @@ export function findStatement(
   const conditions = Object.entries(find.where).map(([column, condition]) => {
     const shape = table.columns[column];
     if (shape === undefined) throw new Error(`${table.name} has no column ${column}`);
-    if ('is' in condition) return `${column} = ${pg.escapeLiteral(String(condition.is))}`;
+    if ('is' in condition) {
+      return condition.is === null ? `${column} IS NULL` : `${column} = ${pg.escapeLiteral(String(condition.is))}`;
+    }
     const parameter = `a${arrays.length}`;
     if ('anyOf' in condition) {
       arrays.push(searches.map(({ args }) => arrayLiteral(args[condition.anyOf] as readonly unknown[])));
@@ -88,13 +90,14 @@ function arrayLiteral(values: readonly unknown[]): string {
   return `{${values.map((value) => `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`;
 }
 
-/** Whether a row satisfies a finder's conditions: the same as its SQL. NULL equals nothing. */
+/** Whether a row satisfies a finder's conditions: the same as its SQL. NULL equals no argument. */
 export function matches(find: AnyFinder, row: Row, args: FinderArguments): boolean {
   return Object.entries(find.where).every(([column, condition]) => {
     const value = fieldOf(row, column);
+    if ('is' in condition) return value === condition.is;
     if (value === null || value === undefined) return false;
     if ('anyOf' in condition) return (args[condition.anyOf] as readonly unknown[]).includes(value);
-    return value === ('is' in condition ? condition.is : args[condition.argument]);
+    return value === args[condition.argument];
   });
 }
 

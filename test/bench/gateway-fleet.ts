@@ -89,6 +89,7 @@ async function enrollAgent(operator: Transactor, enrollUrl: string, ca: string):
     node_id: nodeId,
     secret_sha256: hash('sha256', secret),
     ttl_ms: 900_000,
+    ca_sha256s: [],
   });
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { status, text, body } = await exchange(enrollUrl, '/v1/enroll', {

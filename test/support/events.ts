@@ -26,6 +26,12 @@ export const OTHER_REQUEST = '30000000-0000-4000-8000-000000000002';
 export const SERIAL = '0a'.repeat(16);
 /** Serial number of its second. */
 export const SECOND_SERIAL = '0b'.repeat(16);
+/** Fingerprint of the fleet's first CA. */
+export const CA = digest('ca');
+/** Fingerprint of the CA that a rotation goes to. */
+export const NEW_CA = digest('cb');
+/** The rotation of most tests. */
+export const ROTATION = '70000000-0000-4000-8000-000000000001';
 /** SHA-256 of the secret that was armed first. */
 export const SECRET = digest('5ec1');
 /** SHA-256 of one that was armed later. */
@@ -73,6 +79,7 @@ export const sample: { readonly [T in EventType]: EventOf<T> } = {
     node_id: NODE,
     secret_sha256: SECRET,
     expires_at: START + 15 * MINUTE,
+    ca_sha256s: [],
   }),
   node_server_requested: event('node_server_requested', { node_id: NODE, server_id: 4711 }),
   node_server_adopted: event('node_server_adopted', { node_id: NODE, server_id: 4712 }),
@@ -91,6 +98,11 @@ export const sample: { readonly [T in EventType]: EventOf<T> } = {
   node_provisioning_retried: event('node_provisioning_retried', { node_id: NODE }),
   node_server_deleted: event('node_server_deleted', { node_id: NODE, server_id: 4711 }),
   node_admitted: event('node_admitted', { node_id: NODE }),
+  node_became_unhealthy: event('node_became_unhealthy', { node_id: NODE, silent_ms: 90_000 }),
+  node_recovered: event('node_recovered', { node_id: NODE }),
+  node_drain_started: event('node_drain_started', { node_id: NODE }),
+  node_lost: event('node_lost', { node_id: NODE, silent_ms: 300_000 }),
+  node_retired: event('node_retired', { node_id: NODE }),
   node_host_facts_changed: event('node_host_facts_changed', {
     node_id: NODE,
     cpu_count: 4,
@@ -109,7 +121,7 @@ export const sample: { readonly [T in EventType]: EventOf<T> } = {
     secret_expires_at: START + 15 * MINUTE,
     public_key_spki: PUBLIC_KEY,
     tbs_sha256: digest('7b5'),
-    issuer_ca_sha256: digest('ca'),
+    issuer_ca_sha256: CA,
     not_before: START,
     not_after: START + CERTIFICATE_LIFETIME_MS,
     replaces_id: null,
@@ -129,6 +141,63 @@ export const sample: { readonly [T in EventType]: EventOf<T> } = {
     node_id: NODE,
     certificate_ids: [SERIAL],
     reason: 'operator',
+  }),
+  certificate_conflict_seen: event('certificate_conflict_seen', {
+    node_id: NODE,
+    certificate_id: SERIAL,
+    boot_ids: ['80000000-0000-4000-8000-000000000001', '80000000-0000-4000-8000-000000000002'],
+    addresses: ['203.0.113.7', '203.0.113.8'],
+  }),
+  ca_initialized: event('ca_initialized', {
+    ca_sha256: CA,
+    ca_pem: pem('MIIBold'),
+    not_after: START + 3_650 * CERTIFICATE_LIFETIME_MS,
+  }),
+  ca_rotation_begun: event('ca_rotation_begun', {
+    rotation_id: ROTATION,
+    previous_ca_sha256: CA,
+    ca_sha256: NEW_CA,
+    ca_pem: pem('MIIBnew'),
+    not_after: START + 7_300 * CERTIFICATE_LIFETIME_MS,
+  }),
+  ca_issuer_switched: event('ca_issuer_switched', {
+    rotation_id: ROTATION,
+    ca_sha256: NEW_CA,
+    gateways: ['gateway@fsn1:4711'],
+  }),
+  ca_rotation_completed: event('ca_rotation_completed', {
+    rotation_id: ROTATION,
+    previous_ca_sha256: CA,
+    ca_sha256: NEW_CA,
+    revoked_certificate_ids: [SERIAL],
+  }),
+  ca_rotation_aborted: event('ca_rotation_aborted', {
+    rotation_id: ROTATION,
+    ca_sha256: NEW_CA,
+    restored_ca_sha256: CA,
+  }),
+  ca_rotation_refused: event('ca_rotation_refused', {
+    rotation_id: ROTATION,
+    action: 'complete',
+    reason: 'ca_rotation_blocked',
+    blocking_node_ids: [NODE],
+    blocking_reasons: ['never_renewed'],
+    blocking_gateways: [],
+  }),
+  gateway_certificate_issued: event('gateway_certificate_issued', {
+    certificate_id: '0c'.repeat(16),
+    fingerprint: digest('f3'),
+    issuer_ca_sha256: NEW_CA,
+    not_before: START,
+    not_after: START + 397 * CERTIFICATE_LIFETIME_MS,
+    certificate_pem: pem('MIIBgateway'),
+    cause: 'rotation',
+  }),
+  log_checkpoint_signed: event('log_checkpoint_signed', {
+    position: 17,
+    hash: digest('ab'),
+    key_sha256: digest('6e'),
+    signed_at: START,
   }),
   pool_firewall_converged: event('pool_firewall_converged', {
     pool: 'application',

@@ -4,7 +4,7 @@ import type { EventMetadata } from '../../src/domain/event/recorded.ts';
 import type { LeaseGuard, StoredPayload } from '../../src/domain/job/state.ts';
 import type { RefusalCode } from '../../src/domain/refusal.ts';
 import type { Refusal } from '../../src/domain/result.ts';
-import { jobStream, nodeStream, poolStream } from '../../src/domain/stream.ts';
+import { CA_STREAM, jobStream, LOG_STREAM, nodeStream, poolStream } from '../../src/domain/stream.ts';
 import { GENESIS_HASH } from '../../src/log/chain.ts';
 import { seal } from '../../src/log/codec.ts';
 import type { LogHead } from '../../src/log/event-log.ts';
@@ -72,6 +72,12 @@ class Given {
     return this;
   }
 
+  /** A gateway says now which CAs it trusts. */
+  beacon(program: string, ...trusted_ca_sha256s: readonly string[]): this {
+    this.#rows.putBeacon({ program, kind: 'gateway', trusted_ca_sha256s, beacon_at: this.#now });
+    return this;
+  }
+
   /** A heartbeat moves a lease's end, without an event. */
   heartbeat(lease: LeaseGuard): this {
     this.#rows.putLease(lease);
@@ -114,10 +120,16 @@ class Given {
     return 'refusal' in decision ? [] : decision.bodies;
   }
 
+  /** The command is refused now: the events that say that it was attempted. */
+  async recorded<C, S>(definition: CommandDefinition<C, S>, command: C): Promise<readonly FleetEvent[]> {
+    const decision = await this.#decide(definition, command);
+    return 'refusal' in decision ? (decision.record ?? []).map(({ event }) => event) : [];
+  }
+
   async #decide<C, S>(definition: CommandDefinition<C, S>, command: C): Promise<Decision> {
     const state = await definition.load(this.#rows, command);
     const decision = definition.decide(command, state, { now: this.#now, at: this.#at ?? this.#now });
-    if ('events' in decision) this.#record(decision.events);
+    this.#record('refusal' in decision ? (decision.record ?? []) : decision.events);
     return decision;
   }
 
@@ -134,6 +146,8 @@ class Given {
 
 /** The stream that an event belongs to, told from its data alone: a second opinion on what decisions say. */
 function streamOf({ type, data }: FleetEvent): string {
+  if (type.startsWith('ca_') || type === 'gateway_certificate_issued') return CA_STREAM;
+  if (type.startsWith('log_')) return LOG_STREAM;
   if (type.startsWith('job_') && 'job_id' in data) return jobStream(data.job_id);
   if (type.startsWith('pool_') && 'rules_sha256' in data) return poolStream(data.pool);
   if ('node_id' in data && data.node_id !== null) return nodeStream(data.node_id);

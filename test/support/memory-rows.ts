@@ -1,6 +1,7 @@
 import type { Key } from '../../projections/projection.ts';
 import { projectionOf, type RowOf, TABLE_NAMES, type TableName } from '../../projections/registry.ts';
 import type { Row } from '../../projections/table.ts';
+import type { GatewayBeacon } from '../../src/domain/ca/state.ts';
 import type { RecordedEvent } from '../../src/domain/event/recorded.ts';
 import type { LeaseGuard, StoredPayload } from '../../src/domain/job/state.ts';
 import type { NodeLiveness } from '../../src/domain/node/state.ts';
@@ -56,6 +57,11 @@ export class MemoryRows implements Rows {
     this.#telemetry.set(`job_payloads ${row.job_id}`, row);
   }
 
+  /** A gateway says what it trusts, without an event. */
+  putBeacon(row: GatewayBeacon): void {
+    this.#telemetry.set(`gateway_beacons ${row.program}`, row);
+  }
+
   /** Loses a row of telemetry. */
   remove(table: 'node_liveness' | 'job_leases' | 'job_payloads', key: string): void {
     this.#telemetry.set(`${table} ${key}`, undefined);
@@ -72,7 +78,9 @@ export class MemoryRows implements Rows {
     if (index === undefined) throw new Error(`finder ${find.name} is not exported by src/transactor/finders.ts`);
     const rows = this.#state.rows(find.table);
     const group = index.groups.get(groupAskedFor(find, args)) ?? [];
-    const found = [...group].flatMap((key) => rows.get(key) ?? []).filter((row) => matches(find, row, args));
+    const told = [...this.#telemetry].flatMap(([key, row]) => (key.startsWith(`${find.table} `) ? (row ?? []) : []));
+    const folded = [...group].flatMap((key) => rows.get(key) ?? []);
+    const found = [...folded, ...(told as RowOf<T>[])].filter((row) => matches(find, row, args));
     return Promise.resolve(found.sort(compareBy(find)).slice(0, find.limit));
   }
 

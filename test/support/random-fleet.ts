@@ -138,7 +138,7 @@ export class RandomFleet {
     if (node.status === 'active') {
       return node.schedulable ? this.#reportFacts(node) : order(admitNodeCommand, { node_id });
     }
-    if (unsigned !== undefined && unsigned.secret_expires_at > now) return sign(this.#random, unsigned);
+    if (unsigned !== undefined && (unsigned.secret_expires_at ?? 0) > now) return sign(this.#random, unsigned);
     if (node.cpu_millis === null) return recordCapacity(this.#random, node);
     if (node.armed_secrets.length === 0 && unsigned === undefined) return arm(this.#random, node);
     if (node.server_id === null) return recordServer(this.#random, node);

@@ -61,7 +61,8 @@ export function recordCapacity(random: Random, { node_id }: NodeState): Order {
 
 /** Arms a new secret. */
 export function arm(random: Random, { node_id }: NodeState): Order {
-  return order(armSecretCommand, { node_id, secret_sha256: random.hex(64), ttl_ms: ENROLLMENT_SECRET_TTL_MS });
+  const ttl_ms = ENROLLMENT_SECRET_TTL_MS;
+  return order(armSecretCommand, { node_id, secret_sha256: random.hex(64), ttl_ms, ca_sha256s: [] });
 }
 
 /** Records a server, created or adopted. */

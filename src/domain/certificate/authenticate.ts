@@ -26,6 +26,7 @@ export function authenticate(
   if (node === undefined || certificate === undefined) return no('certificate_unknown');
   if (certificate.fingerprint !== fingerprint || certificate.node_id !== node.node_id) return no('certificate_unknown');
   if (certificate.purpose !== 'agent' || certificate.revoked_at !== null) return no('certificate_unknown');
+  if (node.status === 'retired') return no('certificate_unknown');
   if (certificate.not_after <= now) return no('certificate_expired');
   return ok({ node, certificate });
 }

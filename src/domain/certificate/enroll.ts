@@ -1,76 +1,68 @@
+import type { CaState } from '../ca/state.ts';
 import { append, type Decision, type DecisionTime, nothing, refuse, replying } from '../decision.ts';
 import type { EventData, FleetEvent } from '../event/catalogue.ts';
-import type { NodeState } from '../node/state.ts';
+import type { NodeState, NodeStatus } from '../node/state.ts';
 import { nodeStream } from '../stream.ts';
+import { refuseIssuer, refuseUnsafeClock } from './issuance.ts';
 import type { CertificateState } from './state.ts';
-
-/** How far clocks (database, log, gateway) may be apart while certificates are issued. */
-export const MAX_CLOCK_SKEW_MS = 60_000;
 
 /** Everything that is in the certificate to be signed. `not_before` is the nominal start by the gateway's clock. */
 export type Enrollment = Omit<
   EventData<'certificate_authorized'>,
-  'purpose' | 'cause' | 'replaces_id' | 'secret_expires_at'
->;
+  'purpose' | 'cause' | 'replaces_id' | 'secret_sha256' | 'secret_expires_at'
+> & { readonly secret_sha256: string };
+
+/** Why a node in this status may be given a certificate for a secret. One that was lost stays lost: it can only fetch what to clean up. */
+const causes: Readonly<Record<NodeStatus, 'enrollment' | 'reenrollment' | undefined>> = {
+  provisioning: 'enrollment',
+  active: 'reenrollment',
+  unhealthy: 'reenrollment',
+  draining: 'reenrollment',
+  lost: 'reenrollment',
+  retired: undefined,
+};
 
 /**
  * Redeems an enrolment secret for one public key, before anything is signed. The same secret with the same key, while its lifetime
- * lasts and the certificate was neither used nor revoked, is told the certificate it was given (`replay`); every other reason to say
- * no is the same `enrollment_refused`, so that nothing can be learnt from it. Also refuses: clock_unsafe.
+ * lasts and the certificate was neither used nor revoked, is told the certificate it was given (`given`); every other reason to say
+ * no is the same `enrollment_refused`, so that nothing can be learnt from it. Also refuses: clock_unsafe, issuer_not_current.
  */
 export function authorizeEnrollment(
   enrollment: Enrollment,
-  { node, certificates }: { node: NodeState | undefined; certificates: readonly CertificateState[] },
+  { node, given, ca }: { node: NodeState | undefined; given: CertificateState | undefined; ca: CaState | undefined },
   { now, at }: DecisionTime,
 ): Decision {
-  const given = certificates.find(
-    (c) => c.secret_sha256 === enrollment.secret_sha256 && c.public_key_spki === enrollment.public_key_spki,
-  );
-  if (given !== undefined) return replay(given, node, now);
-  if (node === undefined || node.status !== 'provisioning' || node.provision_state === 'failed') {
-    return refuse('enrollment_refused');
-  }
-  const secret = node.armed_secrets.find(
-    (armed) => armed.sha256 === enrollment.secret_sha256 && armed.expires_at > now,
-  );
-  if (secret === undefined) return refuse('enrollment_refused');
-  const unsafe = unsafeClock(enrollment, { now, at });
-  if (unsafe !== undefined) return unsafe;
+  if (given !== undefined) return replayEnrollment(enrollment, given, node, now);
+  const cause = node === undefined || node.provision_state === 'failed' ? undefined : causes[node.status];
+  const secret = node?.armed_secrets.find((s) => s.sha256 === enrollment.secret_sha256 && s.expires_at > now);
+  if (node === undefined || cause === undefined || secret === undefined) return refuse('enrollment_refused');
+  const refusal = refuseUnsafeClock(enrollment, { now, at }) ?? refuseIssuer(enrollment, ca);
+  if (refusal !== undefined) return refusal;
   const authorized = append(nodeStream(node.node_id), {
     type: 'certificate_authorized',
-    data: {
-      ...enrollment,
-      purpose: 'agent',
-      cause: 'enrollment',
-      secret_expires_at: secret.expires_at,
-      replaces_id: null,
-    },
+    data: { ...enrollment, purpose: 'agent', cause, secret_expires_at: secret.expires_at, replaces_id: null },
   });
   return replying(authorized, { certificate_id: enrollment.certificate_id, certificate_pem: null });
 }
 
-/**
- * When certificates are issued again although the log's time is ahead of the clock (it was written while that clock was fast, and never
- * goes back): undefined when they are issued now. Both times in ms.
- */
-export function issuanceHeldUntil({ at, now }: DecisionTime): number | undefined {
-  return at - now > MAX_CLOCK_SKEW_MS ? at - MAX_CLOCK_SKEW_MS : undefined;
-}
-
-function unsafeClock({ not_before }: Enrollment, time: DecisionTime): Decision | undefined {
-  const heldUntil = issuanceHeldUntil(time);
-  if (heldUntil !== undefined) {
-    const until = new Date(heldUntil).toISOString();
-    return refuse('clock_unsafe', { clock: 'log', skew_ms: time.at - time.now, until });
-  }
-  const skewMs = not_before - time.now;
-  if (Math.abs(skewMs) <= MAX_CLOCK_SKEW_MS) return undefined;
-  return refuse('clock_unsafe', { clock: 'gateway', skew_ms: skewMs, until: 'it is set' });
-}
-
-function replay(given: CertificateState, node: NodeState | undefined, now: number): Decision {
-  const spent = given.first_used_at !== null || given.revoked_at !== null || given.secret_expires_at <= now;
+function replayEnrollment(
+  enrollment: Enrollment,
+  given: CertificateState,
+  node: NodeState | undefined,
+  now: number,
+): Decision {
+  const spent =
+    given.public_key_spki !== enrollment.public_key_spki ||
+    given.node_id !== enrollment.node_id ||
+    given.first_used_at !== null ||
+    given.revoked_at !== null ||
+    (given.secret_expires_at ?? 0) <= now;
   if (spent || node === undefined || node.provision_state === 'failed') return refuse('enrollment_refused');
+  return replay(given);
+}
+
+/** Tells a caller what it was given before: the certificate, or all that is needed to sign it after all. */
+export function replay(given: CertificateState): Decision {
   return nothing({
     certificate_id: given.certificate_id,
     certificate_pem: given.certificate_pem,
@@ -84,7 +76,7 @@ function replay(given: CertificateState, node: NodeState | undefined, now: numbe
 /**
  * Records a signed certificate, before it is handed out; with the first one the node becomes active. When another gateway was first
  * (ECDSA signs differently each time), the recorded one is what the caller has to hand out. Refuses: certificate_mismatch,
- * enrollment_refused (the node was given up meanwhile).
+ * enrollment_refused (the node was given up meanwhile, or the certificate revoked); for a renewal that is certificate_unknown.
  */
 export function recordIssued(
   issued: EventData<'certificate_issued'> & { tbs_sha256: string },
@@ -94,7 +86,9 @@ export function recordIssued(
     return refuse('certificate_mismatch');
   }
   if (certificate.certificate_pem !== null) return nothing({ certificate_pem: certificate.certificate_pem });
-  if (certificate.revoked_at !== null || node.provision_state === 'failed') return refuse('enrollment_refused');
+  if (certificate.revoked_at !== null || node.provision_state === 'failed' || node.status === 'retired') {
+    return refuse(certificate.cause === 'renewal' ? 'certificate_unknown' : 'enrollment_refused');
+  }
   const { tbs_sha256: _tbs, ...data } = issued;
   const events: FleetEvent[] = [{ type: 'certificate_issued', data }];
   if (node.status === 'provisioning') {

@@ -3,16 +3,37 @@ import type { NodeState } from '../node/state.ts';
 import { nodeStream } from '../stream.ts';
 import type { CertificateState } from './state.ts';
 
-/** Revokes every certificate of a node that is not revoked yet. Takes effect on the next request. Refuses: node_unknown. */
+/** A wish to revoke all certificates of a node, or one of them. */
+export interface RevokeCertificates {
+  readonly node_id: string;
+  readonly certificate_id?: string;
+}
+
+/**
+ * Revokes what is not revoked yet. Takes effect on the next request. Refuses: node_unknown, certificate_not_found.
+ */
 export function revokeCertificates(
-  { node_id }: { node_id: string },
-  { node, certificates }: { node: NodeState | undefined; certificates: readonly CertificateState[] },
+  { node_id, certificate_id }: RevokeCertificates,
+  {
+    node,
+    named,
+    inForce,
+  }: {
+    node: NodeState | undefined;
+    named: CertificateState | undefined;
+    /** Those of the node that are not revoked. */
+    inForce: readonly CertificateState[];
+  },
 ): Decision {
   if (node === undefined) return refuse('node_unknown', { node: node_id });
-  const inForce = certificates.filter((c) => c.revoked_at === null).map((c) => c.certificate_id);
-  if (inForce.length === 0) return nothing();
+  if (certificate_id !== undefined && named?.node_id !== node_id) {
+    return refuse('certificate_not_found', { certificate: certificate_id });
+  }
+  const ids = inForce.map((c) => c.certificate_id);
+  const revoked = certificate_id === undefined ? ids : ids.filter((id) => id === certificate_id);
+  if (revoked.length === 0) return nothing();
   return append(nodeStream(node_id), {
     type: 'certificates_revoked',
-    data: { node_id, certificate_ids: inForce, reason: 'operator' },
+    data: { node_id, certificate_ids: revoked, reason: 'operator' },
   });
 }

@@ -1,11 +1,20 @@
+import { caEvents } from '../ca/events.ts';
 import { certificateEvents } from '../certificate/events.ts';
+import { checkpointEvents } from '../checkpoint/events.ts';
 import { jobEvents } from '../job/events.ts';
 import { nodeEvents } from '../node/events.ts';
 import { poolEvents } from '../pool/events.ts';
 import type { DataOf } from './definition.ts';
 
 /** Every event type of the fleet. `docs/events.md` is generated from it. */
-export const catalogue = { ...nodeEvents, ...certificateEvents, ...jobEvents, ...poolEvents } as const;
+export const catalogue = {
+  ...nodeEvents,
+  ...certificateEvents,
+  ...caEvents,
+  ...jobEvents,
+  ...poolEvents,
+  ...checkpointEvents,
+} as const;
 
 /** The name of an event type. */
 export type EventType = keyof typeof catalogue;

@@ -15,6 +15,11 @@ export function event<S extends GenericSchema>(data: S): EventDefinition<S> {
   return { version: 1, data, earlier: {} };
 }
 
+/** The upcast of a version whose data is as good at the next one, which only allows more. */
+export function unchanged<T>(data: T): T {
+  return data;
+}
+
 /** The data of an event definition. */
 export type DataOf<D> = D extends EventDefinition<infer S> ? InferOutput<S> : never;
 

@@ -1,8 +1,11 @@
 import * as v from 'valibot';
+import { caEvents } from '../ca/events.ts';
 import { certificateEvents } from '../certificate/events.ts';
+import { checkpointEvents } from '../checkpoint/events.ts';
 import { jobEvents } from '../job/events.ts';
 import { nodeEvents } from '../node/events.ts';
 import { poolEvents } from '../pool/events.ts';
+import { CA_STREAM, LOG_STREAM } from '../stream.ts';
 import { catalogue, EVENT_TYPES, type EventType } from './catalogue.ts';
 import { meanings } from './meanings.ts';
 
@@ -10,8 +13,10 @@ import { meanings } from './meanings.ts';
 const ENTITIES = [
   { title: 'Nodes', stream: 'node-<node_id>', events: nodeEvents },
   { title: 'Certificates', stream: 'node-<node_id>', events: certificateEvents },
+  { title: 'Certificate authority', stream: CA_STREAM, events: caEvents },
   { title: 'Jobs', stream: 'job-<job_id>', events: jobEvents },
   { title: 'Pools', stream: 'pool-<pool>', events: poolEvents },
+  { title: 'Log', stream: LOG_STREAM, events: checkpointEvents },
 ] as const;
 
 /** The catalogue as Markdown: each event's meaning, who may append it (by database role) and its fields, from the schemas. */

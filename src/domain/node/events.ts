@@ -18,6 +18,8 @@ const provisioningFailure = v.picklist(['enrollment_secret_expired', 'server_cre
 /** One of the reasons. */
 export type ProvisioningFailure = v.InferOutput<typeof provisioningFailure>;
 
+const armed = { node_id: uuid, secret_sha256: sha256Hex, expires_at: instantMs };
+
 const ipv4 = v.pipe(v.string(), v.ipv4(), v.description('IPv4 address'));
 const ipv6 = v.pipe(v.string(), v.regex(/^[0-9a-f:]+(?:\/\d{1,3})?$/), v.description('IPv6 address or network'));
 
@@ -44,9 +46,15 @@ export const nodeEvents = {
       architecture: v.picklist(['x86', 'arm']),
     }),
   ),
-  node_enrollment_secret_armed: event(
-    v.strictObject({ node_id: uuid, secret_sha256: sha256Hex, expires_at: instantMs }),
-  ),
+  node_enrollment_secret_armed: {
+    version: 2,
+    data: v.strictObject({
+      ...armed,
+      /** The CAs by which whoever gets the secret will believe the gateway; none is known of secrets from before this was recorded. */
+      ca_sha256s: v.pipe(v.array(sha256Hex), v.maxLength(16)),
+    }),
+    earlier: { 1: { data: v.strictObject(armed), upcast: (data: object) => ({ ...data, ca_sha256s: [] }) } },
+  },
   node_server_requested: event(v.strictObject({ node_id: uuid, server_id: providerId })),
   node_server_adopted: event(v.strictObject({ node_id: uuid, server_id: providerId })),
   node_server_running: event(
@@ -66,6 +74,11 @@ export const nodeEvents = {
   node_provisioning_retried: event(v.strictObject({ node_id: uuid })),
   node_server_deleted: event(v.strictObject({ node_id: uuid, server_id: v.nullable(providerId) })),
   node_admitted: event(v.strictObject({ node_id: uuid })),
+  node_became_unhealthy: event(v.strictObject({ node_id: uuid, silent_ms: count })),
+  node_recovered: event(v.strictObject({ node_id: uuid })),
+  node_drain_started: event(v.strictObject({ node_id: uuid })),
+  node_lost: event(v.strictObject({ node_id: uuid, silent_ms: count })),
+  node_retired: event(v.strictObject({ node_id: uuid })),
   node_host_facts_changed: event(
     v.strictObject({
       node_id: uuid,

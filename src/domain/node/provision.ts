@@ -35,10 +35,10 @@ export function recordCapacity(capacity: EventData<'node_capacity_recorded'>, no
 
 /**
  * Arms an enrolment secret before a server is created with it; earlier ones stay valid until they end, because a late create of a
- * process that died may carry one of them. `ttlMs` counts from the database's clock. Refuses: node_unknown, node_not_provisioning.
+ * process that died may carry one of them. `ttl_ms` counts from the database's clock, `ca_sha256s` are the CAs in the user-data. Refuses: node_unknown, node_not_provisioning.
  */
 export function armSecret(
-  secret: { node_id: string; secret_sha256: string; ttl_ms: number },
+  secret: { node_id: string; secret_sha256: string; ttl_ms: number; ca_sha256s: readonly string[] },
   node: NodeState | undefined,
   { now }: DecisionTime,
 ): Decision {
@@ -47,7 +47,12 @@ export function armSecret(
   if (node?.armed_secrets.some(({ sha256 }) => sha256 === secret.secret_sha256)) return nothing();
   return append(nodeStream(secret.node_id), {
     type: 'node_enrollment_secret_armed',
-    data: { node_id: secret.node_id, secret_sha256: secret.secret_sha256, expires_at: now + secret.ttl_ms },
+    data: {
+      node_id: secret.node_id,
+      secret_sha256: secret.secret_sha256,
+      expires_at: now + secret.ttl_ms,
+      ca_sha256s: [...secret.ca_sha256s],
+    },
   });
 }
 
@@ -93,7 +98,7 @@ export function failProvisioning(
   if (refusal !== undefined) return refusal;
   const armed = node?.armed_secrets ?? [];
   const begun = armed.length > 0 || node?.provision_state !== 'pending';
-  const redeemed = certificates.filter((c) => c.fingerprint === null).map((c) => c.secret_expires_at);
+  const redeemed = certificates.flatMap((c) => (c.fingerprint === null ? (c.secret_expires_at ?? []) : []));
   const ends = [...armed.map((s) => s.expires_at), ...redeemed];
   const last = Math.max(0, ...ends);
   // A server that came up without any armed secret (a create of a process that died before a retry) can never enrol.

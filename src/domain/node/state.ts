@@ -1,15 +1,23 @@
 import type { Pool } from '../fields.ts';
 
 /** Where a node is in its life. */
-export type NodeStatus = 'provisioning' | 'active';
+export type NodeStatus = 'provisioning' | 'active' | 'unhealthy' | 'draining' | 'lost' | 'retired';
 
 /** How far provisioning has come; `fleet provision --resume` goes on from here. */
 export type ProvisionState = 'pending' | 'server_requested' | 'awaiting_enrollment' | 'enrolled' | 'failed';
 
-/** An enrolment secret that a server may have been created with: its SHA-256 and when it ends (ms). */
+/** An enrolment secret that a host may hold: its SHA-256, when it ends (ms), and by which CAs its host believes the gateway. */
 export interface ArmedSecret {
   readonly sha256: string;
   readonly expires_at: number;
+  readonly ca_sha256s: readonly string[];
+}
+
+/** Two hosts that were seen to use one identity in turn: the boot ids and addresses of the two, and when (ms). */
+export interface IdentityConflict {
+  readonly boot_ids: readonly string[];
+  readonly addresses: readonly string[];
+  readonly seen_at: number;
 }
 
 /** A node as the log tells it: the row of `fleet_nodes`. Times are ms; capacity is what jobs may use. */
@@ -43,6 +51,8 @@ export interface NodeState {
   readonly host_bridge_netfilter: boolean | null;
   readonly agent_version: string | null;
   readonly host_facts_at: number | null;
+  /** Until the node is enrolled anew. */
+  readonly conflict: IdentityConflict | null;
   readonly requested_at: number;
   readonly enrolled_at: number | null;
   readonly admitted_at: number | null;

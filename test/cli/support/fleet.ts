@@ -119,7 +119,7 @@ async function enroll(give: FleetMaker['give'], nodeId: string): Promise<string>
   const certificateId = randomBytes(8).toString('hex');
   const tbs = hash('sha256', certificateId);
   const fingerprint = fingerprintOf(nodeId);
-  await give(armSecretCommand, { node_id: nodeId, secret_sha256: secret, ttl_ms: 900_000 });
+  await give(armSecretCommand, { node_id: nodeId, secret_sha256: secret, ttl_ms: 900_000, ca_sha256s: [] });
   await give(authorizeEnrollmentCommand, {
     certificate_id: certificateId,
     node_id: nodeId,

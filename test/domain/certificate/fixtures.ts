@@ -1,7 +1,8 @@
 import type { Enrollment } from '../../../src/domain/certificate/enroll.ts';
-import { digest, pem, SECOND_FINGERPRINT, SECOND_SECRET, SECOND_SERIAL, sample } from '../../support/events.ts';
+import { digest, pem, SECOND_FINGERPRINT, SECOND_SECRET, SECOND_SERIAL, SECRET, sample } from '../../support/events.ts';
 
 const {
+  secret_sha256: _secret,
   purpose: _purpose,
   cause: _cause,
   replaces_id: _replaces,
@@ -10,7 +11,7 @@ const {
 } = sample.certificate_authorized.data;
 
 /** The agent redeems the first secret with its key. */
-export const enroll: Enrollment = enrollment;
+export const enroll: Enrollment = { ...enrollment, secret_sha256: SECRET };
 
 /** It redeems another secret, for another certificate. */
 export const enrollAgain: Enrollment = {

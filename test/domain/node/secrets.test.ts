@@ -20,7 +20,7 @@ const armSecond = make('node_enrollment_secret_armed', { secret_sha256: SECOND_S
 test('an enrolment secret lasts fifteen minutes', () => expect(ENROLLMENT_SECRET_TTL_MS).toBe(15 * MINUTE));
 
 describe('a secret is armed', () => {
-  const arm = { node_id: NODE, secret_sha256: SECRET, ttl_ms: 15 * MINUTE };
+  const arm = { node_id: NODE, secret_sha256: SECRET, ttl_ms: 15 * MINUTE, ca_sha256s: [] };
   const requested = sample.node_provisioning_requested;
 
   test('provisioning: ends that long after the database says now', async () =>

@@ -124,6 +124,7 @@ export async function startFleet(
         node_id: nodeId,
         secret_sha256: hash('sha256', Buffer.from(secret, 'hex')),
         ttl_ms: secretLifetimeMs,
+        ca_sha256s: [],
       });
       return { nodeId, secret };
     },

@@ -1,3 +1,4 @@
+import { type Conflict, recordConflict } from '../domain/certificate/conflict.ts';
 import { authorizeEnrollment, type Enrollment, recordIssued } from '../domain/certificate/enroll.ts';
 import { recordFirstUse } from '../domain/certificate/first-use.ts';
 import { authorizeRenewal, type Renewal } from '../domain/certificate/renew.ts';
@@ -60,6 +61,13 @@ export const recordFirstUseCommand: CommandDefinition<AgentCommand, Parameters<t
   name: 'record_first_use',
   load: loadAgentWithCertificates,
   decide: recordFirstUse,
+};
+
+/** See {@link recordConflict}. */
+export const recordConflictCommand: CommandDefinition<Conflict, Parameters<typeof recordConflict>[1]> = {
+  name: 'record_conflict',
+  load: loadAgent,
+  decide: recordConflict,
 };
 
 /** See {@link revokeCertificates}. */

@@ -12,6 +12,7 @@ import { type GatewayConfig, PKI_VARIABLES } from './config.ts';
 import { STATEMENT_MS } from './database.ts';
 import { ENROLL_RATES, type EnrollRates } from './enroll-limits.ts';
 import { startEnrollListener } from './enroll-listener.ts';
+import { HostSightings } from './host-sightings.ts';
 import { GatewayConfigurationError, type Listener } from './listener.ts';
 import { Liveness } from './liveness.ts';
 import { Loader } from './loader.ts';
@@ -74,6 +75,7 @@ export async function startGateway(
     last_flush_at: iso(liveness.lastFlushAt),
   });
   const liveness: Liveness = new Liveness(pool, { program: gatewayId, details: status }, log);
+  const hosts = new HostSightings(pool, transactor, gatewayId, log);
   const awaited = new AwaitedNodes(pool);
   const services: Services = {
     gatewayId,
@@ -87,6 +89,7 @@ export async function startGateway(
     leaseTurns: new Turns(LEASE_TURNS),
     wakes,
     liveness,
+    hosts,
     metrics,
     log,
   };
@@ -94,6 +97,7 @@ export async function startGateway(
     awaited.close();
     await wakes.close();
     await Promise.all(listeners.map((listener) => listener.close()));
+    await hosts.close();
     await transactor.close();
     await liveness.close();
     await removeBeacon(pool, gatewayId).catch(() => undefined);
@@ -108,6 +112,7 @@ export async function startGateway(
     listeners.push(await startEnrollListener(services, { rates, awaited }));
     listeners.push(await startAdminListener(services, status));
     await liveness.start();
+    hosts.start();
   } catch (error) {
     await close();
     throw error;

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { PkiSet } from '../pki/files.ts';
 import type { Transactor } from '../transactor/transactor.ts';
 import type { GatewayConfig } from './config.ts';
+import type { HostSightings } from './host-sightings.ts';
 import type { Liveness } from './liveness.ts';
 import type { Loader } from './loader.ts';
 import type { Metrics } from './metrics.ts';
@@ -25,6 +26,7 @@ export interface Services {
   readonly leaseTurns: Turns;
   readonly wakes: Wakes;
   readonly liveness: Liveness;
+  readonly hosts: HostSightings;
   readonly metrics: Metrics;
   readonly log: Logger;
 }

@@ -8,8 +8,12 @@ import type { NodeState } from './state.ts';
 /** Facts of a host that seldom change. What moves all the time (free disk) is telemetry and never an event. */
 export type HostFacts = Omit<EventData<'node_host_facts_changed'>, 'node_id'>;
 
-/** Whether what a host reports differs from what the log knows of it. */
+/**
+ * Whether what a host reports differs from what the log knows of it. Of a node in whose name two hosts speak nothing is learnt: its
+ * facts would change with every request.
+ */
 export function hostFactsDiffer(facts: HostFacts, node: NodeState): boolean {
+  if (node.conflict !== null) return false;
   return !(
     node.host_cpu_count === facts.cpu_count &&
     node.host_memory_mb === facts.memory_mb &&

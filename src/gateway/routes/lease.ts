@@ -8,6 +8,7 @@ import type { CommandOutcome } from '../../transactor/command.ts';
 import { type AgentCall, type AgentRoute, commandOptions, goneSignal } from '../agent-route.ts';
 import { type Answer, refused, success } from '../answer.ts';
 import { reading } from '../database.ts';
+import type { HostSightings } from '../host-sightings.ts';
 import type { Services } from '../services.ts';
 import { toVersionToken } from '../version-token.ts';
 
@@ -34,13 +35,14 @@ export const lease: AgentRoute<LeaseRequest> = {
 };
 
 /** Records what a lease request says besides asking: that the certificate is in use, the host's facts, that the node lives. */
-async function recordPresence(call: Call, { transactor, liveness }: Services): Promise<Answer | undefined> {
+async function recordPresence(call: Call, { transactor, liveness, hosts }: Services): Promise<Answer | undefined> {
   const { agent, tick, body, fingerprint } = call;
   const { node, certificate } = agent;
   if (certificate.first_used_at === null) {
     const used = await transactor.execute(recordFirstUseCommand, { fingerprint }, commandOptions(call));
     if (!used.ok) return refused(used.refusal);
   }
+  noteHost(call, hosts);
   const { host } = body.capabilities;
   if (node.status !== 'active') {
     liveness.heard(node.node_id, tick.nowMs, host.data_disk_free_gb);
@@ -53,6 +55,13 @@ async function recordPresence(call: Call, { transactor, liveness }: Services): P
   }
   liveness.heard(node.node_id, tick.nowMs, host.data_disk_free_gb);
   return undefined;
+}
+
+/** Which host asks; agents of hosts without a boot id cannot be told apart. */
+function noteHost({ agent: { node }, tick, body, fingerprint, context }: Call, hosts: HostSightings): void {
+  const address = context.env.incoming.socket.remoteAddress;
+  if (body.boot_id === undefined || address === undefined) return;
+  hosts.seen({ nodeId: node.node_id, bootId: body.boot_id, address, fingerprint, at: tick.nowMs });
 }
 
 function factsOf({ agent_version, capabilities: { host } }: LeaseRequest): HostFacts {

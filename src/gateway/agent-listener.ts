@@ -1,11 +1,12 @@
 import { createServer } from 'node:https';
 import { Hono } from 'hono';
+import type { PkiSet } from '../pki/files.ts';
 import { completePath, HEALTH_PATH, heartbeatPath, IDENTITY_PATH, LEASE_PATH } from '../protocol/routes.ts';
 import { agentRoute } from './agent-route.ts';
 import { toResponse } from './answer.ts';
 import { type ConnectionLimits, limitConnections } from './connection-limits.ts';
 import { faultAnswer } from './faults.ts';
-import { type Listener, listen, requestListener, TLS_SERVER_OPTIONS } from './listener.ts';
+import { followPki, type Listener, listen, requestListener, TLS_SERVER_OPTIONS } from './listener.ts';
 import { guardPeers } from './peer-gate.ts';
 import { complete } from './routes/complete.ts';
 import { healthz } from './routes/healthz.ts';
@@ -18,6 +19,9 @@ import type { Services } from './services.ts';
 
 /** Each agent holds one connection for its polls and one for its heartbeats; several hundred may come from behind one address. */
 const CONNECTIONS: ConnectionLimits = { perAddress: 1_000, total: 20_000 };
+
+/** Whom the listener shows itself as, and whom it asks for. */
+const secureContext = ({ gatewayKeyPem: key, gatewayCertPem: cert, bundlePem: ca }: PkiSet) => ({ key, cert, ca });
 
 /** Starts the mTLS listener for agents (DESIGN §4). */
 export function startAgentListener(services: Services): Promise<Listener> {
@@ -34,15 +38,14 @@ export function startAgentListener(services: Services): Promise<Listener> {
   const server = createServer(
     {
       ...TLS_SERVER_OPTIONS,
-      key: pki.gatewayKeyPem,
-      cert: pki.gatewayCertPem,
-      ca: pki.bundlePem,
+      ...secureContext(pki.current),
       requestCert: true,
       rejectUnauthorized: false, // guardPeers decides, since an expired certificate is to be told so
     },
     requestListener(app),
   );
   limitConnections(server, CONNECTIONS);
-  guardPeers(server, pki.bundlePem);
+  followPki(server, pki, secureContext);
+  guardPeers(server, () => pki.current.trustedCas);
   return listen(server, config.agentBind, { variable: 'PUSHLEFT_GATEWAY_BIND', scheme: 'https' });
 }

@@ -1,22 +1,21 @@
-import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
 import { createPool, type SessionLimits, WRITER_LIMITS } from '../database/connect.ts';
 import { programId, removeBeacon } from '../database/programs.ts';
-import { sha256Hex } from '../pki/certificate.ts';
-import { loadPki, type PkiPaths, type PkiSet } from '../pki/files.ts';
 import { Transactor } from '../transactor/transactor.ts';
 import { startAdminListener } from './admin-listener.ts';
 import { startAgentListener } from './agent-listener.ts';
 import { AwaitedNodes } from './awaited-nodes.ts';
-import { type GatewayConfig, PKI_VARIABLES } from './config.ts';
+import type { GatewayConfig } from './config.ts';
 import { STATEMENT_MS } from './database.ts';
 import { ENROLL_RATES, type EnrollRates } from './enroll-limits.ts';
 import { startEnrollListener } from './enroll-listener.ts';
 import { HostSightings } from './host-sightings.ts';
-import { GatewayConfigurationError, type Listener } from './listener.ts';
+import type { Listener } from './listener.ts';
 import { Liveness } from './liveness.ts';
 import { Loader } from './loader.ts';
 import { createMetrics } from './metrics.ts';
+import { PkiHolder, type Ticker } from './pki-holder.ts';
+import { pkiStatus } from './pki-status.ts';
 import type { Services } from './services.ts';
 import { Turns } from './turns.ts';
 import { Wakes } from './wakes.ts';
@@ -35,6 +34,8 @@ export interface Gateway {
 export interface GatewayOptions {
   readonly log: Logger;
   readonly rates?: EnrollRates;
+  /** When the PKI files are looked at; every 2 s. */
+  readonly pkiTicker?: Ticker;
 }
 
 /** Readers of a gateway make small statements only. */
@@ -48,9 +49,9 @@ const LEASE_TURNS = 128;
  */
 export async function startGateway(
   config: GatewayConfig,
-  { log, rates = ENROLL_RATES }: GatewayOptions,
+  { log, rates = ENROLL_RATES, pkiTicker }: GatewayOptions,
 ): Promise<Gateway> {
-  const pki = await loadConfiguredPki(config.pki);
+  const pki = await PkiHolder.open(config.pki, { log, ...(pkiTicker === undefined ? {} : { ticker: pkiTicker }) });
   const gatewayId = programId('gateway');
   const connection = { url: config.databaseUrl, program: 'gateway', limits: LIMITS };
   const pool = createPool({ ...connection, max: 8 });
@@ -65,7 +66,7 @@ export async function startGateway(
   const metrics = createMetrics({
     transactorQueue: () => transactor.waiting,
     waitingLeases: () => wakes.waiting,
-    certificateSecondsLeft: () => (pki.gatewayNotAfterMs - Date.now()) / 1_000,
+    pki,
   });
   const listeners: Listener[] = [];
   const startedAt = new Date().toISOString();
@@ -94,6 +95,7 @@ export async function startGateway(
     log,
   };
   const end = async () => {
+    pki[Symbol.dispose]();
     awaited.close();
     await wakes.close();
     await Promise.all(listeners.map((listener) => listener.close()));
@@ -122,25 +124,13 @@ export async function startGateway(
   return { agentUrl, enrollUrl, adminUrl, close };
 }
 
-async function loadConfiguredPki(paths: PkiPaths): Promise<PkiSet> {
-  const loading = await loadPki(paths, Date.now());
-  if (loading.ok) return loading.pki;
-  const { path, message } = loading.problem;
-  const named = (Object.keys(PKI_VARIABLES) as (keyof PkiPaths)[]).find((name) => paths[name] === path);
-  throw new GatewayConfigurationError(named === undefined ? message : `${PKI_VARIABLES[named]}: ${message}`);
-}
-
 /** What the gateway says of itself, in its beacon and to the operator on its host. */
-function describe(pki: PkiSet, listeners: readonly Listener[]) {
+function describe(pki: PkiHolder, listeners: readonly Listener[]) {
   const [agent, enroll, admin] = listeners.map(({ url }) => url);
   return {
     addresses: { agent, enroll, admin },
-    serving_certificate: {
-      fingerprint_sha256: sha256Hex(new X509Certificate(pki.gatewayCertPem).raw),
-      not_after: iso(pki.gatewayNotAfterMs),
-    },
-    trust_bundle_sha256: pki.bundleSha256,
-    issuing_ca_sha256: pki.signer.caSha256,
+    trust_bundle_sha256: pki.current.bundleSha256,
+    pki: pkiStatus(pki),
   };
 }
 

@@ -3,10 +3,13 @@ import { type Server as HttpServer, type IncomingMessage, type ServerResponse, S
 import type { Server as HttpsServer, ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { SecureContextOptions } from 'node:tls';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
+import type { PkiSet } from '../pki/files.ts';
 import { type Answer, problem, toResponse } from './answer.ts';
 import type { BindAddress } from './config.ts';
+import type { PkiHolder } from './pki-holder.ts';
 
 /** A listening server: its address, and an end that lets answers under way finish. */
 export interface Listener {
@@ -38,6 +41,14 @@ export const TLS_SERVER_OPTIONS = {
   keepAliveTimeout: 75_000,
   maxHeaderSize: 8 * 1024,
 } as const satisfies ServerOptions;
+
+/**
+ * Has every handshake that begins after a change of the PKI files use the new ones. Connections keep what they were made with. A context
+ * is made from nothing, so it is given the protocol's options again, without which it would hand out tickets.
+ */
+export function followPki(server: HttpsServer, pki: PkiHolder, optionsOf: (set: PkiSet) => SecureContextOptions): void {
+  pki.follow((set) => server.setSecureContext({ ...TLS_SERVER_OPTIONS, ...optionsOf(set) }));
+}
 
 /** A hono app as node's server calls it. A target or Host header that makes no URL fails before any route: 400. */
 export function requestListener(app: Hono): (incoming: IncomingMessage, outgoing: ServerResponse) => void {

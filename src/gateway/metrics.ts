@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { PkiHolder } from './pki-holder.ts';
 
 /** What a gateway counts. `answered` and `leaseGranted` are on the hot path: they only add to a number. */
 export interface Metrics {
@@ -12,7 +13,7 @@ export interface Metrics {
 export interface Gauges {
   readonly transactorQueue: () => number;
   readonly waitingLeases: () => number;
-  readonly certificateSecondsLeft: () => number;
+  readonly pki: Pick<PkiHolder, 'current' | 'loadedAtMs' | 'error'>;
 }
 
 /** The gateway's Prometheus metrics, in a registry of their own. */
@@ -54,11 +55,7 @@ export function createMetrics(gauges: Gauges): Metrics {
   for (const gauge of [
     measured('pushleft_gateway_transactor_queue', 'Commands that wait for their turn.', gauges.transactorQueue),
     measured('pushleft_gateway_waiting_leases', 'Lease requests that wait for a job.', gauges.waitingLeases),
-    measured(
-      'pushleft_gateway_certificate_seconds',
-      'Life left of the serving certificate.',
-      gauges.certificateSecondsLeft,
-    ),
+    ...pkiGauges(gauges.pki),
   ]) {
     registry.registerMetric(gauge);
   }
@@ -75,6 +72,37 @@ export function createMetrics(gauges: Gauges): Metrics {
     },
     tick: (seconds) => ticks.observe(seconds),
   };
+}
+
+/** What is to be known of the PKI files without looking at them. */
+function pkiGauges(pki: Gauges['pki']): Gauge[] {
+  const issuer = new Gauge({
+    name: 'pushleft_gateway_issuer_info',
+    help: 'Always 1; says which CA the files let this gateway issue with.',
+    labelNames: ['ca_sha256'],
+    registers: [],
+    collect() {
+      this.reset();
+      this.set({ ca_sha256: pki.current.signer.caSha256 }, 1);
+    },
+  });
+  return [
+    measured('pushleft_gateway_certificate_seconds', 'Life left of the serving certificate.', () => {
+      return (pki.current.serving.notAfterMs - Date.now()) / 1_000;
+    }),
+    measured('pushleft_gateway_pki_loaded_timestamp_seconds', 'When the PKI files in force were loaded.', () => {
+      return pki.loadedAtMs / 1_000;
+    }),
+    measured(
+      'pushleft_gateway_pki_load_failed',
+      'Whether the PKI files as they are now cannot be used (1) or are in force (0).',
+      () => {
+        return pki.error === null ? 0 : 1;
+      },
+    ),
+    measured('pushleft_gateway_trusted_cas', 'CAs whose agents are let in.', () => pki.current.trustedCaSha256s.length),
+    issuer,
+  ];
 }
 
 function measured(name: string, help: string, read: () => number): Gauge {

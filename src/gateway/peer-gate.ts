@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import type { Server } from 'node:https';
 import type { TLSSocket } from 'node:tls';
-import { parseBundle } from '../pki/files.ts';
+import { issued } from '../pki/files.ts';
 import { peerCertificate } from '../pki/peer.ts';
 
 /** A connection that is listened to: the fingerprint of its certificate, and whether that had run out at the handshake. */
@@ -15,12 +15,12 @@ const peers = new WeakMap<object, Peer>();
 /**
  * Lets connections in by their certificates, before the HTTP parser sees a byte: without a certificate, or with one of an untrusted CA
  * or for another purpose, a connection is closed at once. An expired one of a trusted CA is let in to be told so, because a TLS 1.3
- * client takes a refused handshake for a network fault (DESIGN §4).
+ * client takes a refused handshake for a network fault (DESIGN §4). Whom `trusted` names at the end of the handshake decides: the bundle
+ * may have changed since it began.
  */
-export function guardPeers(server: Server, bundlePem: string): void {
-  const trusted = parseBundle(bundlePem) ?? [];
+export function guardPeers(server: Server, trusted: () => readonly X509Certificate[]): void {
   server.prependListener('secureConnection', (socket: TLSSocket) => {
-    const peer = admit(socket, trusted);
+    const peer = admit(socket, trusted());
     if (peer === undefined) socket.destroy();
     else peers.set(socket, peer);
   });
@@ -36,12 +36,12 @@ export function peerOf(socket: object): Peer | undefined {
 function admit(socket: TLSSocket, trusted: readonly X509Certificate[]): Peer | undefined {
   const certificate = peerCertificate(socket);
   if (certificate === undefined) return undefined;
-  const fingerprint = certificate.fingerprintSha256;
-  if (socket.authorized) return { fingerprint, expired: false };
   // Node types it as an Error, and sets OpenSSL's code as a string.
-  if (String(socket.authorizationError) !== 'CERT_HAS_EXPIRED') return undefined;
-  // OpenSSL tells only the last thing that was wrong, so an expired certificate of a stranger looks the same: ask again.
+  const expired = !socket.authorized && String(socket.authorizationError) === 'CERT_HAS_EXPIRED';
+  if (!socket.authorized && !expired) return undefined;
+  // OpenSSL tells only the last thing that was wrong, so an expired certificate of a stranger looks the same; and what it trusted when the
+  // handshake began may not be trusted any more: ask again.
   const leaf = socket.getPeerX509Certificate();
-  const known = leaf !== undefined && trusted.some((ca) => leaf.checkIssued(ca) && leaf.verify(ca.publicKey));
-  return known ? { fingerprint, expired: true } : undefined;
+  const known = leaf !== undefined && trusted.some((ca) => issued(ca, leaf));
+  return known ? { fingerprint: certificate.fingerprintSha256, expired } : undefined;
 }

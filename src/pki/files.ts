@@ -1,4 +1,5 @@
 import { createPrivateKey, verify, X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
 import { sha256Hex } from './certificate.ts';
 import { p256PublicKey } from './p256.ts';
 import { type FileProblem, readPkiFile } from './read-file.ts';
@@ -18,15 +19,31 @@ export interface PkiPaths {
   readonly caKey: string;
 }
 
+/** What a gateway shows its clients. The window (ms) is the certificate's own, its backdated start included. */
+export interface ServingCertificate {
+  readonly fingerprintSha256: string;
+  readonly issuerCaSha256: string;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+}
+
 /** A whole, self-tested set of PKI files: what one configuration of the listeners is made of. Never changes. */
 export interface PkiSet {
   readonly gatewayCertPem: string;
   readonly gatewayKeyPem: string;
-  readonly gatewayNotAfterMs: number;
+  readonly serving: ServingCertificate;
   readonly bundlePem: string;
   /** SHA-256 over the exact bytes of the bundle, which an agent can compute over its own copy. */
   readonly bundleSha256: string;
+  readonly trustedCas: readonly X509Certificate[];
+  /** Their fingerprints, in the bundle's order, each once. */
+  readonly trustedCaSha256s: readonly string[];
+  /** Of the CA in `caCert`. */
   readonly signer: Signer;
+  /** Of the CA before it, while a rotation keeps its archive beside the files. */
+  readonly previousSigner: Signer | undefined;
+  /** Both by the fingerprint of their CA. Which one may issue is the log's decision, not the files'. */
+  readonly signers: ReadonlyMap<string, Signer>;
 }
 
 /** Why a set cannot be used: a closed code, the file to look at, and one line for the operator, free of key material. */
@@ -38,6 +55,7 @@ export interface PkiProblem {
     | 'pki_ca_key_mismatch'
     | 'pki_ca_not_in_bundle'
     | 'pki_gateway_key_mismatch'
+    | 'pki_gateway_unsuitable'
     | 'pki_gateway_issuer_unknown'
     | 'pki_certificate_expired'
     | 'pki_certificate_not_yet_valid';
@@ -53,18 +71,48 @@ export type PkiLoading =
 /** The files' contents under their names in `PkiPaths`. */
 type Contents = Record<keyof PkiPaths, string>;
 
+/** Certificate and key of the CA before, which a rotation keeps beside the CA's own files. */
+type Archive = Pick<Contents, 'caCert' | 'caKey'>;
+
+/** The files as they lie on the disk, not looked into yet. */
+export interface PkiFiles {
+  readonly paths: PkiPaths;
+  /** The same for the same contents, or for the same reason why there are none. */
+  readonly digest: string;
+  readonly read: { readonly contents: Contents; readonly archive: Archive | undefined } | FileProblem;
+}
+
 const KEY_FILES: ReadonlySet<keyof PkiPaths> = new Set(['gatewayKey', 'caKey']);
 const SELF_TEST = Buffer.from('pushleft pki self-test');
+const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
+
+/** Where a rotation keeps the file of the CA before. */
+export const previousPath = (path: string): string => `${path}.previous`;
+
+/** Reads and proves in one go: {@link readPkiFiles}, then {@link provePki}. */
+export async function loadPki(paths: PkiPaths, nowMs: number): Promise<PkiLoading> {
+  return provePki(await readPkiFiles(paths), nowMs);
+}
+
+/** Reads all five files, and the archive of the previous CA where it is whole. Never throws. */
+export async function readPkiFiles(paths: PkiPaths): Promise<PkiFiles> {
+  const contents = await readAll(paths);
+  if ('code' in contents) return { paths, digest: sha256Hex(contents.message), read: contents };
+  const archive = await readArchive(paths);
+  return { paths, digest: sha256Hex(JSON.stringify([contents, archive])), read: { contents, archive } };
+}
 
 /**
- * Reads all five files and proves that they belong together: the CA key signs what the CA certificate verifies, the
- * issuing CA is in the trust bundle, the gateway's key is its certificate's. A set that is half written fails here, so
- * that whoever reloads keeps the one it has. Both certificates must be valid at `nowMs`, and agents must be able to verify the gateway's
- * by the bundle that they are given. Depends on nothing but the files and the time; expected problems are returned.
+ * Proves that the files belong together: the CA key signs what the CA certificate verifies, the issuing CA is in the
+ * trust bundle, the gateway's key is its certificate's. A set that is half written fails here, so that whoever reloads
+ * keeps the one it has. Both certificates must be valid at `nowMs`, except that one which `running` holds already does not stop the rest
+ * of the set from changing when it has run out. Agents must be able to verify the gateway's by the bundle that they are given. An archive
+ * of the previous CA that is half there, or of a CA that is not in the bundle, is left out: it is about to be made or removed.
+ * Depends on nothing but the files and the time; expected problems are returned.
  */
-export async function loadPki(paths: PkiPaths, nowMs: number): Promise<PkiLoading> {
-  const contents = await readAll(paths);
-  if ('code' in contents) return { ok: false, problem: contents };
+export async function provePki({ paths, read }: PkiFiles, nowMs: number, running?: PkiSet): Promise<PkiLoading> {
+  if ('code' in read) return { ok: false, problem: read };
+  const { contents, archive } = read;
   const problem = (code: PkiProblem['code'], file: keyof PkiPaths, reason: string): PkiLoading => {
     return { ok: false, problem: { code, path: paths[file], message: `${paths[file]}: ${reason}` } };
   };
@@ -95,22 +143,30 @@ export async function loadPki(paths: PkiPaths, nowMs: number): Promise<PkiLoadin
       `not the private key of the certificate ${paths.gatewayCert}`,
     );
   }
-  if (!bundle.some((trusted) => gateway.checkIssued(trusted) && gateway.verify(trusted.publicKey))) {
+  const gatewayCa = bundle.find((trusted) => issued(trusted, gateway));
+  if (gatewayCa === undefined) {
     return problem(
       'pki_gateway_issuer_unknown',
       'gatewayCert',
       `not issued by a CA of the trust bundle ${paths.trustBundle}, so no agent would believe the gateway`,
     );
   }
+  if (!serves(contents, gateway)) return problem('pki_gateway_unsuitable', 'gatewayCert', 'not for a TLS server');
   for (const [file, certificate] of [['caCert', ca] as const, ['gatewayCert', gateway] as const]) {
+    if (running !== undefined && holds(running, certificate)) continue;
     const { validFromDate: from, validToDate: to } = certificate;
     if (nowMs < from.getTime()) {
       return problem('pki_certificate_not_yet_valid', file, `not valid before ${from.toISOString()}`);
     }
     if (nowMs >= to.getTime()) return problem('pki_certificate_expired', file, `expired at ${to.toISOString()}`);
   }
-  return { ok: true, pki: pkiSet(contents, gateway, signer) };
+  const previousSigner = archive === undefined ? undefined : await archivedSigner(archive, bundle);
+  return { ok: true, pki: pkiSet(contents, { gateway, gatewayCa, bundle, signer, previousSigner }) };
 }
+
+/** Whether a CA signed a certificate, by name and by signature. */
+export const issued = (ca: X509Certificate, certificate: X509Certificate): boolean =>
+  certificate.checkIssued(ca) && certificate.verify(ca.publicKey);
 
 /** The CA certificates of a bundle, or undefined when it holds none, a broken one, or one that is no CA. */
 export function parseBundle(pem: string): X509Certificate[] | undefined {
@@ -141,6 +197,13 @@ async function readAll(paths: PkiPaths): Promise<Contents | FileProblem> {
   return contents;
 }
 
+/** Half an archive is none: a rotation writes its two files one after the other. */
+async function readArchive(paths: PkiPaths): Promise<Archive | undefined> {
+  const caCert = await readPkiFile(previousPath(paths.caCert), { secret: false });
+  const caKey = await readPkiFile(previousPath(paths.caKey), { secret: true });
+  return caCert.ok && caKey.ok ? { caCert: caCert.text, caKey: caKey.text } : undefined;
+}
+
 /** All but the CA's key, which only the signer sees; or the name of the first file that cannot be parsed. */
 function parseAll(contents: Contents) {
   const ca = parseCertificate(contents.caCert);
@@ -154,15 +217,59 @@ function parseAll(contents: Contents) {
   return { ca, gateway, gatewayKey, bundle };
 }
 
-function pkiSet(contents: Contents, gateway: X509Certificate, signer: Signer): PkiSet {
+/** What a set is made of once everything is proved. */
+interface Proved {
+  readonly gateway: X509Certificate;
+  readonly gatewayCa: X509Certificate;
+  readonly bundle: readonly X509Certificate[];
+  readonly signer: Signer;
+  readonly previousSigner: Signer | undefined;
+}
+
+function pkiSet(contents: Contents, { gateway, gatewayCa, bundle, signer, previousSigner }: Proved): PkiSet {
+  const signers = [signer, ...(previousSigner === undefined ? [] : [previousSigner])];
   return Object.freeze({
     gatewayCertPem: contents.gatewayCert,
     gatewayKeyPem: contents.gatewayKey,
-    gatewayNotAfterMs: gateway.validToDate.getTime(),
+    serving: {
+      fingerprintSha256: sha256Hex(gateway.raw),
+      issuerCaSha256: sha256Hex(gatewayCa.raw),
+      notBeforeMs: gateway.validFromDate.getTime(),
+      notAfterMs: gateway.validToDate.getTime(),
+    },
     bundlePem: contents.trustBundle,
     bundleSha256: sha256Hex(contents.trustBundle),
+    trustedCas: bundle,
+    trustedCaSha256s: [...new Set(bundle.map(({ raw }) => sha256Hex(raw)))],
     signer,
+    previousSigner,
+    signers: new Map(signers.map((each) => [each.caSha256, each])),
   });
+}
+
+/** The archived CA's signer, if its two files belong together and agents of that CA are still let in. */
+async function archivedSigner(
+  { caCert, caKey }: Archive,
+  bundle: readonly X509Certificate[],
+): Promise<Signer | undefined> {
+  const certificate = parseCertificate(caCert);
+  const trusted = certificate !== undefined && bundle.some(({ raw }) => raw.equals(certificate.raw));
+  const signer = attempt(() => fileSigner(caCert, caKey));
+  if (!trusted || signer === undefined) return undefined;
+  return (await signs(signer, certificate)) ? signer : undefined;
+}
+
+/** Whether TLS takes certificate and key as they are, and clients take the certificate for a server's. */
+function serves({ gatewayCert: cert, gatewayKey: key, trustBundle: ca }: Contents, gateway: X509Certificate): boolean {
+  // Node calls the extended usages so, and has none where a certificate is for everything, whatever its types say.
+  const usages: readonly string[] | undefined = gateway.keyUsage;
+  if (gateway.ca || !(usages ?? [SERVER_AUTH]).includes(SERVER_AUTH)) return false;
+  return attempt(() => createSecureContext({ cert, key, ca })) !== undefined;
+}
+
+function holds(running: PkiSet, certificate: X509Certificate): boolean {
+  const fingerprint = sha256Hex(certificate.raw);
+  return fingerprint === running.signer.caSha256 || fingerprint === running.serving.fingerprintSha256;
 }
 
 async function signs(signer: Signer, ca: X509Certificate): Promise<boolean> {

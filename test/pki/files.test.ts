@@ -51,7 +51,7 @@ describe('a good set', () => {
     expect(loading.pki).toMatchObject({
       gatewayCertPem: readFileSync(paths.gatewayCert, 'utf8'),
       gatewayKeyPem: readFileSync(paths.gatewayKey, 'utf8'),
-      gatewayNotAfterMs: Math.floor(NOW / 1_000) * 1_000 + HOUR_MS,
+      serving: { notAfterMs: Math.floor(NOW / 1_000) * 1_000 + HOUR_MS },
       bundlePem: bundle,
       bundleSha256: sha256Hex(bundle),
     });

@@ -21,7 +21,8 @@ export async function enrollRoute(context: HttpContext, services: Services, limi
   if (!limits.admitsNode(nodeId)) return { ...problem('rate_limited'), close: true };
   const csr = readCsr(csrPem, nodeId);
   if (!csr.ok) return problem(csr.code);
-  const { transactor, pki, config, gatewayId, log } = services;
+  const { transactor, config, gatewayId, log } = services;
+  const pki = services.pki.current;
   const enrolled = await enroll(
     { nodeId, secretHex, spkiDer: csr.spkiDer },
     { transactor, signer: pki.signer, lifetimeSeconds: config.certificateLifetimeSeconds },

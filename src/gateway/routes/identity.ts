@@ -16,6 +16,6 @@ export const identity: AgentRoute<undefined> = {
         not_before: new Date(certificate.not_before).toISOString(),
         not_after: new Date(certificate.not_after).toISOString(),
       },
-      trust_bundle_sha256: pki.bundleSha256,
+      trust_bundle_sha256: pki.current.bundleSha256,
     } satisfies IdentityResponse),
 };

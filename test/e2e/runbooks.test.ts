@@ -1,0 +1,143 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Pool } from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createPool, READER_LIMITS } from '../../src/database/connect.ts';
+import { HOST_PATHS } from '../../src/hetzner/cloud-init/host-paths.ts';
+import { recordedMachines, stubPlaces } from '../../src/up/machines.ts';
+import { runCli, startCli } from '../cli/support/run-cli.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { commandsOf, type DocumentedCommand } from './support/console-blocks.ts';
+import { type RunningUp, startUp } from './support/local-fleet.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const AGENT = join(ROOT, 'agent/bin/pushleft-agent.js');
+
+const cleanup = new AsyncDisposableStack();
+let folder: string;
+let up: RunningUp;
+let pool: Pool;
+
+beforeAll(async () => {
+  ({ path: folder } = cleanup.use(await temporaryDirectory()));
+  up = cleanup.use(startUp(folder, ['--nodes', '2', '--no-jobs'], { PUSHLEFT_AGENT_RENEW_CHECK_SECONDS: '1' }));
+  await up.ready();
+  const url = (await up.environment('operator'))['DATABASE_URL'] ?? '';
+  pool = cleanup.adopt(createPool({ url, program: 'test', limits: READER_LIMITS, max: 2 }), (opened) => opened.end());
+}, 180_000);
+
+afterAll(() => cleanup.disposeAsync());
+
+/** What has gone wrong before each runbook is taken out, and what its reader would wait for in between. */
+const drills: Readonly<Record<string, () => Promise<void>>> = {
+  'half-finished-rotation.md': beginAndDie,
+  'ca-rotation.md': nothingWrong,
+  'stolen-agent-key.md': nothingWrong,
+  'gateway-certificate-expired.md': nothingWrong,
+  'stolen-ca-key.md': nothingWrong,
+  'whole-fleet-expired.md': revokeAll,
+};
+
+test('every runbook has its drill', () =>
+  expect(
+    readdirSync(join(ROOT, 'docs/runbooks'))
+      .filter((name) => name !== 'README.md')
+      .toSorted(),
+  ).toEqual(Object.keys(drills).toSorted()));
+
+describe.each(Object.entries(drills))('docs/runbooks/%s', (name, goWrong) => {
+  test('tried: every command works, and the fleet is whole afterwards', { timeout: 180_000 }, async () => {
+    await goWrong();
+    for (const command of commandsOf(`docs/runbooks/${name}`)) await run(command);
+    expect(await agentsOut()).toEqual([]);
+  });
+});
+
+async function nothingWrong(): Promise<void> {}
+
+/** The operator's terminal dies right after the rotation has begun; the agents are asleep, so that nothing is issued by the new CA. */
+async function beginAndDie(): Promise<void> {
+  signalAgents('SIGSTOP');
+  const begun = startCli(['fleet', 'ca', 'rotate', '--begin'], { cwd: folder });
+  const closed = once(begun, 'close');
+  await waitFor(async () => (await count(`SELECT FROM log.events WHERE type = 'ca_rotation_begun'`)) > 0, {
+    what: 'the rotation has begun',
+    deadlineMs: 30_000,
+    intervalMs: 5,
+  });
+  begun.kill('SIGKILL');
+  await closed;
+}
+
+/** As if two days had passed: nothing of any node is in force. */
+async function revokeAll(): Promise<void> {
+  for (const node of ['app-fsn1-1', 'app-fsn1-2']) {
+    expect(await runCli(['fleet', 'certificates', 'revoke', node], { cwd: folder })).toMatchObject({ code: 0 });
+  }
+}
+
+async function run({ line, node, args }: DocumentedCommand): Promise<void> {
+  if (args.includes('--complete')) await moved();
+  const ended = node === undefined ? await runCli(args, { cwd: folder }) : await runAgent(node, args);
+  expect({ line, ...ended }).toMatchObject({ line, code: 0 });
+  if (args.includes('--abort')) signalAgents('SIGCONT');
+  if (node !== undefined) await used(node);
+}
+
+/** Runs the agent's program on a machine of the stub, with what the machine was told at its boot. */
+async function runAgent(name: string, args: readonly string[]) {
+  const { rows } = await pool.query<{ server_id: number }>('SELECT server_id FROM fleet.fleet_nodes WHERE name = $1', [
+    name,
+  ]);
+  const machine = join(stubPlaces(up.stateDir).machinesDir, String(rows[0]?.server_id), 'root');
+  const environment = ['--environment-file', join(machine, HOST_PATHS.environment)];
+  const run = promisify(execFile)(process.execPath, [AGENT, ...args, ...environment], { cwd: folder, env: {} });
+  return run.then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  );
+}
+
+function signalAgents(signal: NodeJS.Signals): void {
+  for (const { process: machine } of recordedMachines(up.stateDir)) process.kill(-machine.pid, signal);
+}
+
+async function count(query: string, values: unknown[] = []): Promise<number> {
+  return (await pool.query(query, values)).rowCount ?? 0;
+}
+
+const USABLE = 'revoked_at IS NULL AND first_used_at IS NOT NULL AND not_after > now()';
+
+/** Every node has used a certificate of the CA that issues. */
+const moved = () =>
+  waitFor(
+    async () =>
+      (await count(
+        `SELECT DISTINCT node_id FROM fleet.fleet_node_certificates, fleet.fleet_ca
+         WHERE issuer_ca_sha256 = issuing_ca_sha256 AND ${USABLE}`,
+      )) === 2,
+    { what: 'the nodes have moved', deadlineMs: 60_000 },
+  );
+
+const used = (name: string) =>
+  waitFor(
+    async () =>
+      (await count(
+        `SELECT FROM fleet.fleet_node_certificates JOIN fleet.fleet_nodes USING (node_id)
+         WHERE name = $1 AND cause = 'reenrollment' AND ${USABLE}`,
+        [name],
+      )) > 0,
+    { what: `${name} is back`, deadlineMs: 60_000 },
+  );
+
+/** Nodes without a certificate in force. */
+async function agentsOut(): Promise<unknown[]> {
+  const { rows } = await pool.query(
+    `SELECT name FROM fleet.fleet_nodes WHERE node_id NOT IN (SELECT node_id FROM fleet.fleet_node_certificates WHERE ${USABLE})`,
+  );
+  return rows;
+}

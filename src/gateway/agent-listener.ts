@@ -1,6 +1,6 @@
 import { createServer } from 'node:https';
 import { Hono } from 'hono';
-import type { PkiSet } from '../pki/files.ts';
+import type { PkiSet } from '../pki/pki-set.ts';
 import { completePath, HEALTH_PATH, heartbeatPath, IDENTITY_PATH, LEASE_PATH } from '../protocol/routes.ts';
 import { agentRoute } from './agent-route.ts';
 import { toResponse } from './answer.ts';

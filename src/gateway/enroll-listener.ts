@@ -1,6 +1,6 @@
 import { createServer } from 'node:https';
 import { Hono } from 'hono';
-import type { PkiSet } from '../pki/files.ts';
+import type { PkiSet } from '../pki/pki-set.ts';
 import { ENROLL_PATH } from '../protocol/routes.ts';
 import type { HttpContext } from './agent-route.ts';
 import { problem, toResponse } from './answer.ts';

@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { SecureContextOptions } from 'node:tls';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
-import type { PkiSet } from '../pki/files.ts';
+import type { PkiSet } from '../pki/pki-set.ts';
 import { type Answer, problem, toResponse } from './answer.ts';
 import type { BindAddress } from './config.ts';
 import type { PkiHolder } from './pki-holder.ts';

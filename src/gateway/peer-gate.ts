@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import type { Server } from 'node:https';
 import type { TLSSocket } from 'node:tls';
-import { issued } from '../pki/files.ts';
+import { issued } from '../pki/bundle.ts';
 import { peerCertificate } from '../pki/peer.ts';
 
 /** A connection that is listened to: the fingerprint of its certificate, and whether that had run out at the handshake. */

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import { type PkiPaths, type PkiProblem, type PkiSet, provePki, readPkiFiles } from '../pki/files.ts';
+import { type PkiPaths, readPkiFiles } from '../pki/files.ts';
+import { type PkiProblem, type PkiSet, provePki } from '../pki/pki-set.ts';
 import { PKI_VARIABLES } from './config.ts';
 import { GatewayConfigurationError } from './listener.ts';
 import { LifetimeWatch } from './pki-lifetime.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { ServingCertificate } from '../pki/files.ts';
 import { type LifetimeLevel, lifetimeLevel } from '../pki/lifetime.ts';
+import type { ServingCertificate } from '../pki/pki-set.ts';
 
 /** Says in the log when the serving certificate comes near its end: once for each level that it reaches. */
 export class LifetimeWatch {

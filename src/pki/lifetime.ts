@@ -1,4 +1,4 @@
-import type { ServingCertificate } from './files.ts';
+import type { ServingCertificate } from './pki-set.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const WARN_BEFORE_MS = 30 * DAY_MS;

@@ -13,8 +13,8 @@ import { findOrCreateServer, findServer } from '../hetzner/find-or-create-server
 import { nodeLabels } from '../hetzner/labels.ts';
 import type { HetznerRefusal } from '../hetzner/refusal.ts';
 import type { ResolvedPlacement } from '../hetzner/validate.ts';
+import { parseBundle } from '../pki/bundle.ts';
 import { sha256Hex } from '../pki/certificate.ts';
-import { parseBundle } from '../pki/files.ts';
 import type { NodeLock } from './node-lock.ts';
 import { done, retryRemedy, type StepResult, stop, stopForProvider } from './outcome.ts';
 import { resolvePlacement, userDataOf } from './plan.ts';

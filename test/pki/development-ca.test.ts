@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ensureDevelopmentPki } from '../../src/pki/development-ca.ts';
-import { loadPki } from '../../src/pki/files.ts';
+import { loadPki } from '../../src/pki/pki-set.ts';
 import { openssl, temporaryFolder } from './support.ts';
 
 const now = Date.now();

@@ -2,8 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { parseBundle } from '../../src/pki/bundle.ts';
 import { agentTbs, assembleCertificate, nominalWindow, sha256Hex } from '../../src/pki/certificate.ts';
-import { loadPki, type PkiPaths, type PkiProblem, parseBundle } from '../../src/pki/files.ts';
+import type { PkiPaths } from '../../src/pki/files.ts';
+import { loadPki, type PkiProblem } from '../../src/pki/pki-set.ts';
 import { issueAgent, issueServer, NODE, newCa, newKey, openssl, pemOf, spkiOf, temporaryFolder } from './support.ts';
 
 const NOW = Date.now();

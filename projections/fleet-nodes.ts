@@ -116,7 +116,7 @@ export const fleetNodes = defineProjection(table, {
     (e) => e.data.node_id,
     (row, { data }) => ({
       ...row,
-      provision_state: unlessFailed(row, row.status === 'active' ? 'enrolled' : 'awaiting_enrollment'),
+      provision_state: unlessFailed(row, row.status === 'provisioning' ? 'awaiting_enrollment' : 'enrolled'),
       server_id: data.server_id,
       server_type: data.server_type,
       location: data.location,

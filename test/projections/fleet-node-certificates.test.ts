@@ -1,13 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { FINGERPRINT, make, SECOND_FINGERPRINT, SECOND_SERIAL, SERIAL, START, sample } from '../support/events.ts';
+import {
+  FINGERPRINT,
+  make,
+  NEW_CA,
+  SECOND_FINGERPRINT,
+  SECOND_SERIAL,
+  SERIAL,
+  START,
+  sample,
+} from '../support/events.ts';
 import { fold } from './fold.ts';
 
-const { cause: _, ...authorizedData } = sample.certificate_authorized.data;
 const authorized = {
-  ...authorizedData,
+  ...sample.certificate_authorized.data,
   fingerprint: null,
   certificate_pem: null,
   authorized_at: START,
+  authorized_position: 1,
   issued_at: null,
   first_used_at: null,
   revoked_at: null,
@@ -47,9 +56,31 @@ describe('fleet_node_certificates', () => {
     const revocation = { revoked_at: START + 3_000, revoked_reason: 'operator' };
     expect(fold('fleet_node_certificates', sample.certificate_authorized, ...others, revoked)).toEqual([
       { ...authorized, ...revocation },
-      { ...authorized, certificate_id: SECOND_SERIAL, authorized_at: START + 1_000, ...revocation },
-      { ...authorized, certificate_id: '0c'.repeat(16), authorized_at: START + 2_000 },
+      {
+        ...authorized,
+        certificate_id: SECOND_SERIAL,
+        authorized_at: START + 1_000,
+        authorized_position: 2,
+        ...revocation,
+      },
+      { ...authorized, certificate_id: '0c'.repeat(16), authorized_at: START + 2_000, authorized_position: 3 },
     ]);
+  });
+
+  test('a rotation is completed: those that it names are revoked, and no other', () => {
+    const other = make('certificate_authorized', { certificate_id: SECOND_SERIAL, issuer_ca_sha256: NEW_CA });
+    expect(fold('fleet_node_certificates', sample.certificate_authorized, other, sample.ca_rotation_completed)).toEqual(
+      [
+        { ...authorized, revoked_at: START + 2_000, revoked_reason: 'ca_rotated' },
+        {
+          ...authorized,
+          certificate_id: SECOND_SERIAL,
+          issuer_ca_sha256: NEW_CA,
+          authorized_at: START + 1_000,
+          authorized_position: 2,
+        },
+      ],
+    );
   });
 
   test('a second one issued: the first stays as it is', () =>

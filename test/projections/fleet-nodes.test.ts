@@ -1,5 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import { enrolled, make, NODE, provisioned, SECOND_SECRET, SECRET, START, sample } from '../support/events.ts';
+import type { FleetEvent } from '../../src/domain/event/catalogue.ts';
+import {
+  admitted,
+  CA,
+  enrolled,
+  make,
+  NEW_CA,
+  NODE,
+  provisioned,
+  SECOND_SECRET,
+  SECOND_SERIAL,
+  SECRET,
+  START,
+  sample,
+} from '../support/events.ts';
 import { fold } from './fold.ts';
 
 const requested = sample.node_provisioning_requested;
@@ -26,11 +40,13 @@ const fresh = {
   host_bridge_netfilter: null,
   agent_version: null,
   host_facts_at: null,
+  conflict: null,
   requested_at: START,
   enrolled_at: null,
   admitted_at: null,
 };
-const first = { sha256: SECRET, expires_at: sample.node_enrollment_secret_armed.data.expires_at };
+const renewal = { cause: 'renewal', secret_sha256: null, secret_expires_at: null } as const;
+const first = { sha256: SECRET, expires_at: sample.node_enrollment_secret_armed.data.expires_at, ca_sha256s: [] };
 const awaiting = {
   ...fresh,
   provision_state: 'awaiting_enrollment',
@@ -66,9 +82,9 @@ describe('fleet_nodes', () => {
         'fleet_nodes',
         requested,
         sample.node_enrollment_secret_armed,
-        make('node_enrollment_secret_armed', { secret_sha256: SECOND_SECRET }),
+        make('node_enrollment_secret_armed', { secret_sha256: SECOND_SECRET, ca_sha256s: [NEW_CA, CA] }),
       ),
-    ).toEqual([{ ...fresh, armed_secrets: [first, { ...first, sha256: SECOND_SECRET }] }]));
+    ).toEqual([{ ...fresh, armed_secrets: [first, { ...first, sha256: SECOND_SECRET, ca_sha256s: [NEW_CA, CA] }] }]));
 
   test.each([sample.node_server_requested, sample.node_server_adopted])('$type: has that server', (event) =>
     expect(fold('fleet_nodes', requested, event)).toEqual([
@@ -89,6 +105,16 @@ describe('fleet_nodes', () => {
       { ...awaiting, armed_secrets: [] },
     ]));
 
+  test('renewed: a secret that is armed stays so', () =>
+    expect(
+      fold(
+        'fleet_nodes',
+        ...enrolled,
+        sample.node_enrollment_secret_armed,
+        make('certificate_authorized', { certificate_id: SECOND_SERIAL, ...renewal }),
+      ),
+    ).toEqual([{ ...active, armed_secrets: [first] }]));
+
   test('enrolled: active, not schedulable', () => expect(fold('fleet_nodes', ...enrolled)).toEqual([active]));
 
   test('server runs, known only after it enrolled: stays enrolled', () =>
@@ -98,6 +124,51 @@ describe('fleet_nodes', () => {
     expect(fold('fleet_nodes', ...enrolled, sample.node_admitted)).toEqual([
       { ...active, schedulable: true, admitted_at: START + 8_000 },
     ]));
+
+  const { boot_ids, addresses } = sample.certificate_conflict_seen.data;
+  const conflict = { boot_ids, addresses, seen_at: START + 8_000 };
+
+  test('two hosts use its identity: which, and when', () =>
+    expect(fold('fleet_nodes', ...enrolled, sample.certificate_conflict_seen)).toEqual([{ ...active, conflict }]));
+
+  test('renewed after that: the conflict is still shown', () => {
+    const renewed = make('certificate_authorized', { certificate_id: SECOND_SERIAL, ...renewal });
+    expect(fold('fleet_nodes', ...enrolled, sample.certificate_conflict_seen, renewed)).toEqual([
+      { ...active, conflict },
+    ]);
+  });
+
+  test('enrolled anew after that: no conflict any more', () => {
+    const anew = make('certificate_authorized', { certificate_id: SECOND_SERIAL, cause: 'reenrollment' });
+    expect(fold('fleet_nodes', ...enrolled, sample.certificate_conflict_seen, anew)).toEqual([active]);
+  });
+
+  test.each<[FleetEvent, object]>([
+    [sample.node_became_unhealthy, { status: 'unhealthy', schedulable: true }],
+    [sample.node_drain_started, { status: 'draining', schedulable: false }],
+    [sample.node_lost, { status: 'lost', schedulable: false }],
+    [sample.node_retired, { status: 'retired', schedulable: false }],
+  ])('$type: $status', (event, change) =>
+    expect(fold('fleet_nodes', ...admitted, event)).toEqual([{ ...active, admitted_at: START + 8_000, ...change }]),
+  );
+
+  test('recovered: active again', () =>
+    expect(fold('fleet_nodes', ...admitted, sample.node_became_unhealthy, sample.node_recovered)).toEqual([
+      { ...active, schedulable: true, admitted_at: START + 8_000 },
+    ]));
+
+  test('retired: its secrets are disarmed', () =>
+    expect(fold('fleet_nodes', ...enrolled, sample.node_enrollment_secret_armed, sample.node_retired)).toEqual([
+      { ...active, status: 'retired' },
+    ]));
+
+  test.each([sample.node_became_unhealthy, sample.node_drain_started, sample.node_lost, sample.node_retired])(
+    'server runs, known only after $type: stays enrolled',
+    (event) =>
+      expect(fold('fleet_nodes', ...enrolled, event, sample.node_server_running)).toMatchObject([
+        { provision_state: 'enrolled' },
+      ]),
+  );
 
   test('host facts: with when', () =>
     expect(fold('fleet_nodes', ...enrolled, sample.node_host_facts_changed)).toEqual([

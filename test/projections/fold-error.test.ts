@@ -1,14 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { FoldError } from '../../projections/projection.ts';
-import { projectionOf, type TableName } from '../../projections/registry.ts';
+import { projectionOf, TABLE_NAMES, type TableName } from '../../projections/registry.ts';
 import { EVENT_TYPES, type EventType } from '../../src/domain/event/catalogue.ts';
-import { sample } from '../support/events.ts';
+import { make, sample } from '../support/events.ts';
 import { fold, recorded } from './fold.ts';
 
-/** The one event that a row of each table begins with; the others begin one, or end one that need not be there. */
+/** The one event that a row of each table begins with; the tables that are not here begin one, or end one that need not be there. */
 const CREATES: Partial<Record<TableName, EventType>> = {
   fleet_nodes: 'node_provisioning_requested',
   fleet_node_certificates: 'certificate_authorized',
+  fleet_ca: 'ca_initialized',
+  ca_rotations: 'ca_rotation_begun',
   jobs: 'job_queued',
 };
 
@@ -50,9 +52,15 @@ describe('a log that cannot be true', () => {
   });
 });
 
-test('every event type touches a table besides fleet_events', () => {
-  const touched = ['fleet_nodes', 'fleet_node_certificates', 'jobs', 'pool_firewalls'] as const;
-  expect(EVENT_TYPES.filter((type) => !touched.some((table) => projectionOf(table).handles.includes(type)))).toEqual(
-    [],
-  );
+test('a refusal of a rotation that none is under way for: touches no rotation', () => {
+  const [event] = recorded([make('ca_rotation_refused', { rotation_id: null })]);
+  expect(event && projectionOf('ca_rotations').keys(event)).toEqual([]);
+});
+
+test('every event type touches a table besides fleet_events, but for those that are only history', () => {
+  const touched = TABLE_NAMES.filter((name) => name !== 'fleet_events').map(projectionOf);
+  expect(EVENT_TYPES.filter((type) => !touched.some(({ handles }) => handles.includes(type)))).toEqual([
+    'gateway_certificate_issued',
+    'log_checkpoint_signed',
+  ]);
 });

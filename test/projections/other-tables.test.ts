@@ -38,6 +38,10 @@ describe('fleet_events', () => {
     [make('job_queued', { node_id: null, pool: 'build' }), { job_id: JOB, pool: 'build', offers_work: true }],
     [sample.job_completed, { node_id: NODE, job_id: JOB }],
     [sample.pool_firewall_converged, { pool: 'application' }],
+    [sample.ca_rotation_refused, {}],
+    [sample.ca_rotation_completed, { authorises: true }],
+    [sample.certificate_conflict_seen, { node_id: NODE, authorises: true }],
+    [sample.node_recovered, { node_id: NODE, authorises: true, offers_work: true }],
   ])('$type: whom it concerns, and what a gateway has to look at again', (event, concerned) =>
     expect(fold('fleet_events', event)).toEqual([{ ...written, ...event, ...concerned }]),
   );
@@ -50,10 +54,20 @@ describe('fleet_events', () => {
 
 describe('the registry', () => {
   test('what rebuild writes: the tables of schema fleet', () =>
-    expect(DISPOSABLE).toEqual(['fleet_nodes', 'fleet_node_certificates', 'jobs', 'pool_firewalls', 'fleet_events']));
+    expect(DISPOSABLE).toEqual([
+      'fleet_nodes',
+      'fleet_node_certificates',
+      'fleet_ca',
+      'ca_rotations',
+      'jobs',
+      'pool_firewalls',
+      'fleet_events',
+    ]));
 
   test('every table is registered under its own name', () =>
     expect(TABLE_NAMES.map((name) => projectionOf(name).table.name)).toEqual(TABLE_NAMES));
 
-  test('no event writes node_liveness', () => expect(projectionOf('node_liveness').handles).toEqual([]));
+  test.each(['node_liveness', 'gateway_beacons'] as const)('no event writes %s', (name) =>
+    expect(projectionOf(name).handles).toEqual([]),
+  );
 });

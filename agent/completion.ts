@@ -1,6 +1,7 @@
 import type { CompleteRequest, JobFailure } from '../src/protocol/jobs.ts';
 import { backoffMs } from './backoff.ts';
-import type { GatewayClient, Lease } from './gateway-client.ts';
+import type { Lease } from './gateway-answers.ts';
+import type { GatewayClient } from './gateway-client.ts';
 import type { Log } from './log.ts';
 import { actAfter } from './signals.ts';
 import type { Time } from './time.ts';

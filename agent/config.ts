@@ -21,6 +21,8 @@ export interface AgentConfig {
   readonly dockerSocket: string;
   /** How long the gateway may hold a lease request until there is a job. */
   readonly leaseWaitSeconds: number;
+  /** Distance of two looks at whether the certificate is due for renewal. */
+  readonly renewCheckSeconds: number;
   /** How long a running job may go on after SIGTERM before it is handed back. */
   readonly stopGraceSeconds: number;
 }
@@ -55,6 +57,7 @@ function parseConfig(env: Environment): AgentConfig {
     runtime: read(env, 'PUSHLEFT_RUNTIME', 'docker', runtime),
     dockerSocket: read(env, 'PUSHLEFT_DOCKER_SOCKET', '/var/run/docker.sock', absolutePath),
     leaseWaitSeconds: read(env, 'PUSHLEFT_AGENT_LEASE_WAIT_SECONDS', '20', seconds(0, LEASE_WAIT_MAX_SECONDS)),
+    renewCheckSeconds: read(env, 'PUSHLEFT_AGENT_RENEW_CHECK_SECONDS', '600', seconds(1, 86_400)),
     stopGraceSeconds: read(env, 'PUSHLEFT_AGENT_STOP_GRACE_SECONDS', '20', seconds(0, 3_600)),
   };
 }

@@ -7,7 +7,7 @@ import { backoffMs } from './backoff.ts';
 import { checkCertificate, commonName } from './certificate-check.ts';
 import { createCsr } from './csr.ts';
 import type { Answer, HttpsJson } from './https-json.ts';
-import type { EnrollAnswer, IdentityStore } from './identity-store.ts';
+import { type EnrollAnswer, enrollmentBy, type IdentityStore } from './identity-store.ts';
 import type { Log } from './log.ts';
 import type { Time } from './time.ts';
 
@@ -63,7 +63,8 @@ async function standingIdentity({ store, nodeId }: EnrollDependencies): Promise<
   }
   const notAfter = current.certificate.validToDate;
   if (notAfter.getTime() > Date.now()) {
-    await store.tidy();
+    // A renewal's generations stay: one may wait for its certificate, another one be kept until its follower has leased.
+    await store.discardSecret();
     return { kind: 'already_enrolled', notAfter };
   }
   if ((await store.secret()) !== undefined) return undefined;
@@ -78,13 +79,14 @@ async function enrollAnew(deps: EnrollDependencies): Promise<EnrollOutcome> {
   if (!v.is(EnrollmentSecret, secret)) {
     return { kind: 'refused', reason: 'the enrolment secret is not 64 lower-case hex digits' };
   }
-  const pending = await store.pendingKey(secret);
+  const pending = await store.pendingKey(enrollmentBy(secret));
   const asked = pending.answer ?? (await askUntilAnswered(deps, secret, pending.key));
   if ('kind' in asked) return asked;
   const check = checkCertificate(nodeId, pending.key, asked.certificatePem, asked.caPem);
   if (!check.ok) return { kind: 'refused', reason: `the certificate in the answer is refused: ${check.problem}` };
   await store.activate(pending.generation, asked.certificatePem, asked.caPem);
-  await store.tidy();
+  await store.discardSecret();
+  await store.discardOthers();
   return { kind: 'enrolled', notAfter: check.certificate.validToDate };
 }
 

@@ -1,91 +1,56 @@
 import * as v from 'valibot';
-import type { GatewayErrorCode } from '../src/protocol/errors.ts';
+import { IdentityResponse } from '../src/protocol/identity.ts';
 import { type CompleteRequest, HeartbeatResponse } from '../src/protocol/jobs.ts';
+import { type LeasedJob, type LeaseRequest, LeaseResponse } from '../src/protocol/lease.ts';
+import { type RenewRequest, RenewResponse } from '../src/protocol/renew.ts';
 import {
-  type CleanupTask,
-  type LeasedJob,
-  LeaseRefusal,
-  type LeaseRequest,
-  LeaseResponse,
-} from '../src/protocol/lease.ts';
-import { completePath, HEALTH_PATH, heartbeatPath, LEASE_PATH } from '../src/protocol/routes.ts';
-import { type Answer, type AnswerTime, HttpsJson } from './https-json.ts';
+  completePath,
+  HEALTH_PATH,
+  heartbeatPath,
+  IDENTITY_PATH,
+  LEASE_PATH,
+  RENEW_PATH,
+} from '../src/protocol/routes.ts';
+import {
+  type CompleteAnswer,
+  type HeartbeatAnswer,
+  type IdentityAnswer,
+  isConflict,
+  type Lease,
+  type LeaseAnswer,
+  type RenewAnswer,
+  readLeaseRefusal,
+  readRenewRefusal,
+  undecided,
+} from './gateway-answers.ts';
+import { type Answer, type AnswerTime, type Exchange, HttpsJson } from './https-json.ts';
 import type { Identity } from './identity-store.ts';
 import type { Time } from './time.ts';
 
 /** The Date header is cut to whole seconds, so a lease may end up to this much earlier than it seems. */
 const DATE_HEADER_RESOLUTION_MS = 1_000;
 
-/** A job that this agent holds. `endsAtMs` is when the lease ends by the own monotonic clock, on the safe side. */
-export interface Lease {
-  readonly id: string;
-  readonly kind: string;
-  readonly payload: unknown;
-  readonly token: string;
-  readonly endsAtMs: number;
-}
-
-/** An exchange that decided nothing: to be repeated, not before `retryAfterMs` where the gateway said so. */
-interface Undecided {
-  readonly kind: 'undecided';
-  readonly reason: string;
-  readonly retryAfterMs: number | null;
-}
-
-/** 401: the certificate is not (or no longer) good. */
-interface Unauthenticated {
-  readonly kind: 'unauthenticated';
-  readonly code: GatewayErrorCode | null;
-}
-
-/** The caller's own signal ended the exchange; the gateway may have decided all the same. */
-interface Aborted {
-  readonly kind: 'aborted';
-}
-
-/** What a lease request came to. */
-export type LeaseAnswer =
-  | { readonly kind: 'job'; readonly lease: Lease; readonly logHead: string }
-  | { readonly kind: 'idle'; readonly logHead: string }
-  | { readonly kind: 'not_active'; readonly status: string }
-  | { readonly kind: 'node_lost'; readonly cleanup: readonly CleanupTask[] }
-  | Unauthenticated
-  | Undecided
-  | Aborted;
-
-/** What a heartbeat came to; `conflict` is final for the lease. */
-export type HeartbeatAnswer =
-  | { readonly kind: 'extended'; readonly endsAtMs: number }
-  | { readonly kind: 'conflict' }
-  | Unauthenticated
-  | Undecided
-  | Aborted;
-
-/** What a completion came to. `rejected`: the gateway will never take this body (it is malformed or too large for it). */
-export type CompleteAnswer =
-  | { readonly kind: 'accepted' }
-  | { readonly kind: 'conflict' }
-  | { readonly kind: 'rejected'; readonly reason: string }
-  | Unauthenticated
-  | Undecided
-  | Aborted;
-
 /** The agent's side of DESIGN §4, over mTLS with one identity. Methods do not throw for what network or gateway do. */
 export class GatewayClient {
   readonly #https: HttpsJson;
   readonly #time: Time;
-  /** Generation of the identity that it presents. */
-  readonly generation: number;
+  readonly #underWay = new Set<Promise<unknown>>();
+  /** What it presents. */
+  readonly identity: Identity;
 
   constructor(origin: URL, identity: Identity, time: Time) {
     const { certificatePem: cert, keyPem: key, caPem: ca } = identity;
     this.#https = new HttpsJson(origin, { ca, cert, key }, time);
     this.#time = time;
-    this.generation = identity.generation;
+    this.identity = identity;
   }
 
   /** Asks for a job; `wait_seconds` of the request bounds how long the answer may take. A job that it answers is held by this agent. */
-  async lease(request: LeaseRequest, signal: AbortSignal): Promise<LeaseAnswer> {
+  lease(request: LeaseRequest, signal: AbortSignal): Promise<LeaseAnswer> {
+    return this.#tracked(this.#lease(request, signal));
+  }
+
+  async #lease(request: LeaseRequest, signal: AbortSignal): Promise<LeaseAnswer> {
     const answer = await this.#https.exchange({
       method: 'POST',
       path: LEASE_PATH,
@@ -101,7 +66,7 @@ export class GatewayClient {
 
   /** Extends a lease. */
   async heartbeat(lease: Pick<Lease, 'id' | 'token'>, signal: AbortSignal): Promise<HeartbeatAnswer> {
-    const answer = await this.#https.exchange({
+    const answer = await this.#exchange({
       method: 'POST',
       path: heartbeatPath(lease.id),
       body: { lease_token: lease.token },
@@ -116,7 +81,7 @@ export class GatewayClient {
 
   /** Hands in a job's outcome; repeating an accepted one is accepted again. */
   async complete(jobId: string, request: CompleteRequest, signal: AbortSignal): Promise<CompleteAnswer> {
-    const answer = await this.#https.exchange({
+    const answer = await this.#exchange({
       method: 'POST',
       path: completePath(jobId),
       body: request,
@@ -133,12 +98,46 @@ export class GatewayClient {
 
   /** Asks whether the gateway answers at all, and what its clock says. */
   healthz(signal: AbortSignal): Promise<Answer<unknown>> {
-    return this.#https.exchange({ method: 'GET', path: HEALTH_PATH, expect: v.unknown(), signal });
+    return this.#exchange({ method: 'GET', path: HEALTH_PATH, expect: v.unknown(), signal });
+  }
+
+  /** Asks who the gateway takes this agent for, and whether a renewal would be granted. */
+  async askIdentity(signal: AbortSignal): Promise<IdentityAnswer> {
+    const answer = await this.#exchange({ method: 'GET', path: IDENTITY_PATH, expect: IdentityResponse, signal });
+    return answer.kind === 'ok' ? { kind: 'known', identity: answer.body, time: answer.time } : undecided(answer);
+  }
+
+  /** Asks for a certificate to follow the present one; the same request again gets the same certificate. */
+  async renew(request: RenewRequest, signal: AbortSignal): Promise<RenewAnswer> {
+    const exchange = { method: 'POST', path: RENEW_PATH, body: request, expect: RenewResponse, signal } as const;
+    const answer = await this.#exchange(exchange);
+    if (answer.kind !== 'ok') return readRenewRefusal(answer);
+    return { kind: 'granted', certificatePem: answer.body.certificate_pem, caPem: answer.body.ca_pem };
+  }
+
+  /** Ends every connection once nothing that was asked is without an answer. */
+  async retire(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    await this.close();
   }
 
   /** Ends every connection at once. */
   async close(): Promise<void> {
     await this.#https.close();
+  }
+
+  #exchange<T>(exchange: Exchange<T>): Promise<Answer<T>> {
+    return this.#tracked(this.#https.exchange(exchange));
+  }
+
+  /** Remembers what is under way. A lease is so as a whole, because its answer may need a heartbeat before it is good. */
+  async #tracked<T>(work: Promise<T>): Promise<T> {
+    this.#underWay.add(work);
+    try {
+      return await work;
+    } finally {
+      this.#underWay.delete(work);
+    }
   }
 
   /**
@@ -164,30 +163,4 @@ export class GatewayClient {
     if (serverTimeMs === null) return this.#time.nowMs();
     return sentAtMs + (Date.parse(expiresAt) - serverTimeMs) - DATE_HEADER_RESOLUTION_MS;
   }
-}
-
-type NotOk = Exclude<Answer<unknown>, { kind: 'ok' }>;
-
-/** 409 by name; 404 because a job that the gateway does not know cannot be held either. */
-function isConflict(answer: NotOk): boolean {
-  if (answer.kind !== 'refused') return false;
-  const { code } = answer.refusal;
-  return code === 'lease_conflict' || code === 'not_found';
-}
-
-function readLeaseRefusal(answer: NotOk): LeaseAnswer | undefined {
-  if (answer.kind !== 'refused' || answer.refusal.status !== 403) return undefined;
-  const parsed = v.safeParse(LeaseRefusal, answer.refusal.body);
-  if (!parsed.success) return undefined;
-  return parsed.output.error === 'node_lost'
-    ? { kind: 'node_lost', cleanup: parsed.output.cleanup }
-    : { kind: 'not_active', status: parsed.output.status };
-}
-
-function undecided(answer: NotOk): Undecided | Unauthenticated | Aborted {
-  if (answer.kind === 'aborted') return answer;
-  if (answer.kind === 'unreachable') return { kind: 'undecided', reason: answer.reason, retryAfterMs: null };
-  const { status, code, retryAfterMs } = answer.refusal;
-  if (status === 401) return { kind: 'unauthenticated', code };
-  return { kind: 'undecided', reason: `HTTP ${status} ${code ?? 'without a code'}`, retryAfterMs };
 }

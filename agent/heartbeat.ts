@@ -1,13 +1,14 @@
 import { backoffMs } from './backoff.ts';
-import type { GatewayClient, Lease } from './gateway-client.ts';
+import type { Lease } from './gateway-answers.ts';
+import type { GatewayClient } from './gateway-client.ts';
 import type { Log } from './log.ts';
 import type { Time } from './time.ts';
 
 /** Heartbeats come at least this often, however long the lease: they are the node's sign of life (90 s, DESIGN §5). */
 const HEARTBEAT_MAX_MS = 30_000;
 
-/** Why a lease is no longer held. */
-export type LeaseLoss = 'conflict' | 'unauthenticated' | 'expired';
+/** Why a lease is no longer held; `abandoned` is the agent's own doing. */
+export type LeaseLoss = 'conflict' | 'unauthenticated' | 'expired' | 'abandoned';
 
 /** What keeping a lease needs. */
 export interface HeartbeatDependencies {

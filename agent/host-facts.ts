@@ -2,6 +2,7 @@ import { readFile, statfs } from 'node:fs/promises';
 import { cpus, release, totalmem } from 'node:os';
 import { Client } from 'undici';
 import * as v from 'valibot';
+import { BootId } from '../src/protocol/identifiers.ts';
 import type { HostFacts } from '../src/protocol/lease.ts';
 import { toBoundedText } from '../src/protocol/text.ts';
 
@@ -48,6 +49,12 @@ export async function readBridgeNetfilter(): Promise<boolean | null> {
   } catch {
     return null;
   }
+}
+
+/** Linux's id of the present boot, another one on each host and after each boot; undefined where there is none. */
+export async function readBootId(): Promise<string | undefined> {
+  const text = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '');
+  return v.is(BootId, text.trim()) ? text.trim() : undefined;
 }
 
 const DockerVersion = v.object({ Version: v.string() });

@@ -74,7 +74,7 @@ export class HttpsJson {
     } catch (error) {
       if (exchange.signal?.aborted === true) return { kind: 'aborted' };
       this.#replace(pool);
-      return { kind: 'unreachable', reason: describeError(error) };
+      return { kind: 'unreachable', reason: describeFault(error) };
     }
   }
 
@@ -123,6 +123,18 @@ export class HttpsJson {
       connect: { ...this.#tls, minVersion: 'TLSv1.3', timeout: CONNECT_TIMEOUT_MS, maxCachedSessions: 0 },
     });
   }
+}
+
+/** OpenSSL's verdicts that are as likely the host's clock as the certificate: the clock is named, because nobody looks there. */
+const CLOCK_FAULTS: Readonly<Record<string, string>> = {
+  CERT_NOT_YET_VALID: "the gateway's certificate is not valid yet by this host's clock: is it behind?",
+  CERT_HAS_EXPIRED: "the gateway's certificate has expired by this host's clock: is it ahead?",
+};
+
+function describeFault(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const clockFault = CLOCK_FAULTS[code];
+  return clockFault === undefined ? describeError(error) : `${code}: ${clockFault}`;
 }
 
 function readRefusal(status: number, body: unknown, retryAfterMs: number | null): Refusal {

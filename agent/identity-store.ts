@@ -24,6 +24,24 @@ export interface EnrollAnswer {
   readonly caPem: string;
 }
 
+/** What a key is made for, told from others by a file beside it. */
+export interface KeyPurpose {
+  readonly marker: 'enrollment.sha256' | 'renewal.sha256';
+  readonly sha256: string;
+}
+
+/** A key to enrol with: the secret that the gateway may bind it to. */
+export const enrollmentBy = (secret: string): KeyPurpose => ({
+  marker: 'enrollment.sha256',
+  sha256: createHash('sha256').update(secret).digest('hex'),
+});
+
+/** A key to follow that of this certificate. */
+export const renewalOf = (certificate: X509Certificate): KeyPurpose => ({
+  marker: 'renewal.sha256',
+  sha256: createHash('sha256').update(certificate.raw).digest('hex'),
+});
+
 /** A generation that has a key and waits for its certificate. */
 export interface PendingKey {
   readonly generation: number;
@@ -35,10 +53,11 @@ export interface PendingKey {
 /**
  * `<state>/enrollment-secret` and `<state>/pki`, where each identity is a directory of its own:
  *
- *     pki/generations/<n>/{key.pem,certificate.pem,gateway-ca.pem,enrollment.sha256}
+ *     pki/generations/<n>/{key.pem,certificate.pem,gateway-ca.pem,enrollment.sha256 or renewal.sha256}
  *     pki/current -> generations/<n>
  *
- * One rename of the link switches key, certificate and bundle together, so that no reader ever sees a mixture.
+ * One rename of the link switches key, certificate and bundle together, so that no reader ever sees a mixture. A later generation
+ * than the one in force has a key and waits for its certificate; an earlier one is kept until the one in force has leased.
  * Files are 0600, directories 0700. Every method may be cut at any step and run again.
  */
 export class IdentityStore {
@@ -58,15 +77,28 @@ export class IdentityStore {
   async current(): Promise<Identity | undefined> {
     const generation = await this.#currentGeneration();
     if (generation === undefined) return undefined;
-    const [keyPem, certificatePem, caPem] = await Promise.all([
-      this.#read(generation, 'key.pem'),
-      this.#read(generation, 'certificate.pem'),
-      this.#read(generation, 'gateway-ca.pem'),
-    ]);
-    if (keyPem === undefined || certificatePem === undefined || caPem === undefined) {
-      throw new Error(`${this.#pki}/current points to a generation that is not complete`);
+    const identity = await this.#load(generation);
+    if (identity === undefined) throw new Error(`${this.#pki}/current points to a generation that is not complete`);
+    return identity;
+  }
+
+  /** The latest whole identity before the one in force: kept until that one has leased. */
+  async former(): Promise<Identity | undefined> {
+    const current = (await this.#currentGeneration()) ?? 0;
+    for (const generation of (await this.generations()).toReversed()) {
+      const identity = generation < current ? await this.#load(generation) : undefined;
+      if (identity !== undefined) return identity;
     }
-    return { generation, keyPem, certificatePem, caPem, certificate: new X509Certificate(certificatePem) };
+    return undefined;
+  }
+
+  /** Numbers of every generation on disk, whole or waiting, in their order. */
+  async generations(): Promise<number[]> {
+    const names = await this.#fs.list(this.#generations);
+    return names
+      .filter((name) => /^[1-9]\d{0,8}$/.test(name))
+      .map(Number)
+      .sort((a, b) => a - b);
   }
 
   /** The enrolment secret; undefined when there is none. */
@@ -74,16 +106,27 @@ export class IdentityStore {
     return (await this.#fs.readText(`${this.#state}/enrollment-secret`))?.trim();
   }
 
+  /** Puts a secret in place of whatever there is. */
+  async stageSecret(secret: string): Promise<void> {
+    await this.#fs.makeDir(this.#state);
+    await replaceFile(this.#fs, this.#state, 'enrollment-secret', `${secret}\n`);
+  }
+
+  /** Removes the secret. */
+  async discardSecret(): Promise<void> {
+    await this.#fs.remove(`${this.#state}/enrollment-secret`);
+    await this.#fs.syncDir(this.#state);
+  }
+
   /**
-   * A key on disk for this secret: the one of an earlier run, because the gateway may have bound the secret to it, or a
+   * A key on disk for this purpose: the one of an earlier run, because the gateway may already have a certificate for it, or a
    * new one. When this returns, the key survives a power cut.
    */
-  async pendingKey(secret: string): Promise<PendingKey> {
-    const digest = createHash('sha256').update(secret).digest('hex');
+  async pendingKey(purpose: KeyPurpose): Promise<PendingKey> {
     for (;;) {
-      const pending = await this.#findPending(digest);
+      const pending = await this.#findPending(purpose);
       if (pending !== undefined) return pending;
-      await this.#stageKey(digest);
+      await this.#stageKey(purpose);
     }
   }
 
@@ -99,32 +142,53 @@ export class IdentityStore {
     await this.#fs.syncDir(this.#pki);
   }
 
-  /** Removes the secret, then every generation and left-over but the identity in force. Repeating it is harmless. */
-  async tidy(): Promise<void> {
-    await this.#fs.remove(`${this.#state}/enrollment-secret`);
-    await this.#fs.syncDir(this.#state);
+  /** Removes a generation that waits for a certificate which its key will not get. */
+  async discardPending(generation: number): Promise<void> {
+    await this.#fs.remove(`${this.#generations}/${generation}`);
+  }
+
+  /** Removes every generation and left-over but the identity in force. Repeating it is harmless. */
+  async discardOthers(): Promise<void> {
     const current = await this.#currentGeneration();
-    for (const name of await this.#fs.list(this.#generations)) {
-      if (name !== String(current)) await this.#fs.remove(`${this.#generations}/${name}`);
-    }
-    for (const name of await this.#fs.list(this.#pki)) {
-      if (name.endsWith('.tmp')) await this.#fs.remove(`${this.#pki}/${name}`);
+    await this.#removeAll(this.#generations, (name) => name !== String(current));
+    await this.#removeAll(this.#pki, (name) => name.endsWith('.tmp'));
+  }
+
+  /** Removes the generations before this one, and left-overs; a key that waits for its certificate stays. */
+  async discardBefore(generation: number): Promise<void> {
+    await this.#removeAll(this.#generations, (name) => name.endsWith('.tmp') || Number(name) < generation);
+    await this.#removeAll(this.#pki, (name) => name.endsWith('.tmp'));
+  }
+
+  async #removeAll(directory: string, isOver: (name: string) => boolean): Promise<void> {
+    for (const name of await this.#fs.list(directory)) {
+      if (isOver(name)) await this.#fs.remove(`${directory}/${name}`);
     }
   }
 
+  async #load(generation: number): Promise<Identity | undefined> {
+    const [keyPem, certificatePem, caPem] = await Promise.all([
+      this.#read(generation, 'key.pem'),
+      this.#read(generation, 'certificate.pem'),
+      this.#read(generation, 'gateway-ca.pem'),
+    ]);
+    if (keyPem === undefined || certificatePem === undefined || caPem === undefined) return undefined;
+    return { generation, keyPem, certificatePem, caPem, certificate: new X509Certificate(certificatePem) };
+  }
+
   /** The directory appears whole or not at all: it is filled and synced under another name first. */
-  async #stageKey(digest: string): Promise<void> {
+  async #stageKey({ marker, sha256 }: KeyPurpose): Promise<void> {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const staging = `${this.#generations}/.staging-${randomBytes(8).toString('hex')}.tmp`;
     await this.#fs.makeDir(staging);
     await this.#fs.writeSynced(`${staging}/key.pem`, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
-    await this.#fs.writeSynced(`${staging}/enrollment.sha256`, `${digest}\n`);
+    await this.#fs.writeSynced(`${staging}/${marker}`, `${sha256}\n`);
     await this.#fs.syncDir(staging);
-    const next = Math.max(0, ...(await this.#numbers())) + 1;
+    const next = Math.max(0, ...(await this.generations())) + 1;
     try {
       await this.#fs.rename(staging, `${this.#generations}/${next}`);
     } catch (error) {
-      // Another enrolment of the same host was faster; its key serves both.
+      // Another run of the same host was faster; if it is for the same, its key serves both.
       if (!hasCode(error, 'ENOTEMPTY') && !hasCode(error, 'EEXIST')) throw error;
       await this.#fs.remove(staging);
     }
@@ -133,17 +197,19 @@ export class IdentityStore {
     await this.#fs.syncDir(this.#state);
   }
 
-  async #findPending(digest: string): Promise<PendingKey | undefined> {
-    // The one in force too: another run of the same host may have just made it so, with this very secret.
+  async #findPending(purpose: KeyPurpose): Promise<PendingKey | undefined> {
     const current = (await this.#currentGeneration()) ?? 0;
-    for (const generation of (await this.#numbers()).filter((number) => number >= current)) {
+    // Of an enrolment the one in force too: another run of the same host may have just made it so, with this very secret. Not of
+    // a renewal: when that one is refused and the former one renews again, it needs another.
+    const first = purpose.marker === 'enrollment.sha256' ? current : current + 1;
+    for (const generation of (await this.generations()).filter((number) => number >= first)) {
       const [keyPem, marker, certificatePem, caPem] = await Promise.all([
         this.#read(generation, 'key.pem'),
-        this.#read(generation, 'enrollment.sha256'),
+        this.#read(generation, purpose.marker),
         this.#read(generation, 'certificate.pem'),
         this.#read(generation, 'gateway-ca.pem'),
       ]);
-      if (keyPem === undefined || marker?.trim() !== digest) continue;
+      if (keyPem === undefined || marker?.trim() !== purpose.sha256) continue;
       const answer = certificatePem === undefined || caPem === undefined ? undefined : { certificatePem, caPem };
       return { generation, key: createPrivateKey(keyPem), answer };
     }
@@ -156,14 +222,6 @@ export class IdentityStore {
     const number = /^generations\/([1-9]\d{0,8})$/.exec(target)?.[1];
     if (number === undefined) throw new Error(`${this.#pki}/current does not point to a generation`);
     return Number(number);
-  }
-
-  async #numbers(): Promise<number[]> {
-    const names = await this.#fs.list(this.#generations);
-    return names
-      .filter((name) => /^[1-9]\d{0,8}$/.test(name))
-      .map(Number)
-      .sort((a, b) => a - b);
   }
 
   #read(generation: number, name: string): Promise<string | undefined> {

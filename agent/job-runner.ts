@@ -9,7 +9,8 @@ import {
 import { FAILURE_DETAIL_MAX_LENGTH, type JobFailureCode } from '../src/protocol/jobs.ts';
 import { toBoundedText } from '../src/protocol/text.ts';
 import { deliver, type Outcome } from './completion.ts';
-import type { GatewayClient, Lease } from './gateway-client.ts';
+import type { Lease } from './gateway-answers.ts';
+import type { GatewayClient } from './gateway-client.ts';
 import { type HeartbeatDependencies, keepLease, type LeaseLoss } from './heartbeat.ts';
 import { describeError } from './log.ts';
 import { actAfter, settled, WorkStuck } from './signals.ts';
@@ -29,6 +30,8 @@ export interface JobRunnerDependencies extends HeartbeatDependencies {
   readonly handlers: JobHandlers;
   /** How long work may go on after the agent was told to stop. */
   readonly stopGraceMs: number;
+  /** Aborted when the agent has to start anew at once: work ends, and its lease is left to run out. */
+  readonly abandoned: AbortSignal;
 }
 
 /**
@@ -43,6 +46,9 @@ export async function runLeasedJob(lease: Lease, deps: JobRunnerDependencies, st
   const graceOver = new AbortController();
   const finished = new AbortController();
   const keeping = abortWhenLost(lease, deps, finished.signal, lost);
+  const abandoning = actAfter(deps.abandoned, 0, finished.signal, time, () =>
+    lost.abort('abandoned' satisfies LeaseLoss),
+  );
   const grace = actAfter(stopping, deps.stopGraceMs, finished.signal, time, () => graceOver.abort());
   try {
     log.info({ job: lease.id, kind: lease.kind }, 'job started');
@@ -55,7 +61,7 @@ export async function runLeasedJob(lease: Lease, deps: JobRunnerDependencies, st
     log.info({ job: lease.id, outcome: outcome.outcome, delivery }, 'job ended');
   } finally {
     finished.abort();
-    await Promise.all([keeping, grace]);
+    await Promise.all([keeping, grace, abandoning]);
   }
 }
 

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { jobKinds } from '../src/protocol/job-kinds/registry.ts';
 import type { HostFacts } from '../src/protocol/lease.ts';
 import { BACKOFF_MAX_MS, backoffMs } from './backoff.ts';
-import type { GatewayClient, Lease, LeaseAnswer } from './gateway-client.ts';
+import type { Lease, LeaseAnswer } from './gateway-answers.ts';
+import type { GatewayClient } from './gateway-client.ts';
 import type { LeaseMemory } from './lease-memory.ts';
 import { describeError, type Log } from './log.ts';
 import type { Time } from './time.ts';
@@ -14,15 +15,19 @@ const IDLE_PAUSE_MS = 2_000;
 /** What the loop needs. */
 export interface LeaseLoopDependencies {
   /** The client of now: it is replaced when another identity is staged. */
-  readonly gateway: () => Pick<GatewayClient, 'lease'>;
-  /** Looks for another identity on disk; called while the present one is refused. */
+  readonly gateway: () => Pick<GatewayClient, 'lease' | 'identity'>;
+  /** Looks for another identity on disk; called while the present one is refused, or not answered: an untrusted one hears nothing. */
   readonly reloadIdentity: () => Promise<void>;
+  /** Told of each client whose lease request the gateway has decided, which is when what came before it is over. */
+  readonly acknowledge: (client: Pick<GatewayClient, 'identity'>) => Promise<void>;
   readonly facts: () => Promise<HostFacts>;
   readonly memory: LeaseMemory;
   readonly runJob: (lease: Lease) => Promise<void>;
   readonly time: Time;
   readonly log: Log;
   readonly waitSeconds: number;
+  /** Tells the gateway two hosts with one identity apart; undefined where the host has none. */
+  readonly bootId: string | undefined;
 }
 
 /**
@@ -40,11 +45,14 @@ export async function runLeaseLoop(deps: LeaseLoopDependencies, stopping: AbortS
       agent_version: AGENT_VERSION,
       capabilities: { kinds: jobKinds, host: await deps.facts() },
       ...(memory.logHead === undefined ? {} : { log_head: memory.logHead }),
+      ...(deps.bootId === undefined ? {} : { boot_id: deps.bootId }),
       wait_seconds: deps.waitSeconds,
     };
     const askedAtMs = time.nowMs();
-    const answer = await gateway().lease(request, stopping);
+    const client = gateway();
+    const answer = await client.lease(request, stopping);
     condition(answer);
+    if (isDecided(answer)) await deps.acknowledge(client);
     failures = answer.kind === 'undecided' ? failures + 1 : 0;
     switch (answer.kind) {
       case 'job':
@@ -67,12 +75,18 @@ export async function runLeaseLoop(deps: LeaseLoopDependencies, stopping: AbortS
         break;
       case 'undecided':
         await time.pause(Math.max(backoffMs(failures, time), answer.retryAfterMs ?? 0), stopping);
+        await deps.reloadIdentity();
         break;
       case 'aborted':
         await persisted(memory.keepUnanswered(requestId), deps.log);
         break;
     }
   }
+}
+
+/** Granted, empty or 403: the gateway has taken this certificate for the node's, and former ones are revoked. */
+function isDecided({ kind }: LeaseAnswer): boolean {
+  return kind === 'job' || kind === 'idle' || kind === 'not_active' || kind === 'node_lost';
 }
 
 /** A full disk must not keep a host from its work: what could not be remembered is logged and done without. */

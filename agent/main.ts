@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseArgs, parseEnv } from 'node:util';
 import { doctorCommand } from './commands/doctor.ts';
 import { enrollCommand } from './commands/enroll.ts';
+import { renewCertificateCommand } from './commands/renew-certificate.ts';
 import { runCommand } from './commands/run.ts';
 import { type AgentConfig, type Environment, readConfig } from './config.ts';
 import { EXIT, type ExitCode, UsageError } from './exit-code.ts';
@@ -13,20 +14,22 @@ const HELP = `pushleft-agent ${AGENT_VERSION}
 Usage: pushleft-agent COMMAND [OPTIONS]
 
 Commands:
-  enroll    Make this host its node: key, certificate and trust bundle, once. Repeating it is harmless.
-  run       Lease jobs and do them until stopped.
-  doctor    Check this host and its way to the gateway.
+  enroll               Make this host its node: key, certificate and trust bundle, once. Repeating it is harmless.
+  run                  Lease jobs and do them until stopped; renew the certificate when it is due.
+  renew-certificate    Try to renew the certificate once, now. A running agent takes it up by itself.
+  doctor               Check this host and its way to the gateway.
 
 Options:
   --environment-file FILE   Read variables from FILE; the environment itself overrides them.
   --wait SECONDS            enroll: how long to go on asking a gateway that does not answer (600).
   --replace                 enroll: enrol anew although an identity is staged.
+  --bundle FILE             enroll: enrol anew with what \`fleet reenroll\` wrote (mode 0600); FILE is removed when it is done.
   --json                    doctor: one JSON document instead of a table.
   --version, --help
 
 Variables: PUSHLEFT_NODE_ID, PUSHLEFT_AGENT_CA, PUSHLEFT_GATEWAY_URL, PUSHLEFT_ENROLL_URL, PUSHLEFT_AGENT_STATE_DIR,
 PUSHLEFT_RUNTIME (docker or process), PUSHLEFT_DOCKER_SOCKET, PUSHLEFT_AGENT_LEASE_WAIT_SECONDS,
-PUSHLEFT_AGENT_STOP_GRACE_SECONDS.
+PUSHLEFT_AGENT_STOP_GRACE_SECONDS, PUSHLEFT_AGENT_RENEW_CHECK_SECONDS.
 
 Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 the other side failed.
 `;
@@ -36,6 +39,7 @@ const OPTIONS = {
   'environment-file': { type: 'string' },
   wait: { type: 'string', default: '600' },
   replace: { type: 'boolean', default: false },
+  bundle: { type: 'string' },
   json: { type: 'boolean', default: false },
   version: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
@@ -64,7 +68,10 @@ async function dispatch(args: readonly string[], env: Environment): Promise<Exit
       return enrollCommand(configure(values['environment-file'], env), createLog(), {
         waitMs: seconds('--wait', values.wait) * 1_000,
         replace: values.replace,
+        bundleFile: values.bundle,
       });
+    case 'renew-certificate':
+      return renewCertificateCommand(configure(values['environment-file'], env), createLog());
     case 'run':
       return runCommand(configure(values['environment-file'], env), createLog());
     case 'doctor':

@@ -1,8 +1,9 @@
 import { createPrivateKey } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { checkCertificate } from '../certificate-check.ts';
+import { IdentityStore } from '../identity-store.ts';
 import { findOpenFile } from '../private-files.ts';
-import { hasCode } from '../state-fs.ts';
+import { diskFs, hasCode } from '../state-fs.ts';
 import { type CheckContext, fail, pass, type Verdict, warn } from './verdict.ts';
 
 const MS_PER_HOUR = 3_600_000;
@@ -13,11 +14,22 @@ const OVERDUE_LIFE = 1 / 4;
 export async function stateFilesCheck({ config, identity }: CheckContext): Promise<Verdict> {
   if (identity === undefined) return fail('no identity is staged: run pushleft-agent enroll');
   if ('problem' in identity) return fail(identity.problem);
-  const open = await findOpenFile(config.stateDir, identity.generation);
+  const generations = await new IdentityStore(diskFs, config.stateDir).generations();
+  const open = await findOpenFile(config.stateDir, generations);
   if (open !== undefined) return fail(`${open} is open to others`);
   return (await exists(`${config.stateDir}/enrollment-secret`))
     ? warn('an enrolment secret is left over: run pushleft-agent enroll to remove it')
-    : pass(`generation ${identity.generation} is staged`);
+    : pass(`generation ${identity.generation} is staged${besides(identity.generation, generations)}`);
+}
+
+/** What else is on disk, in words: a renewal is under way, or has not been used yet. */
+function besides(current: number, generations: readonly number[]): string {
+  const kept = generations.filter((generation) => generation < current);
+  const waiting = generations.filter((generation) => generation > current);
+  return [
+    kept.length === 0 ? '' : `; ${kept.join(', ')} is kept until it has leased`,
+    waiting.length === 0 ? '' : `; ${waiting.join(', ')} waits for its certificate`,
+  ].join('');
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import { EnrollmentSecret, NodeId, Timestamp } from './identifiers.ts';
 import { CERTIFICATE_PEM_MAX_LENGTH } from './limits.ts';
 import { pemText } from './text.ts';
 
-const Url = v.pipe(v.string(), v.maxLength(512), v.url());
+const HttpsOrigin = v.pipe(v.string(), v.maxLength(512), v.url(), v.regex(/^https:\/\/[^/?#@\s]+\/?$/));
 
 /**
  * The JSON file (0600) that `fleet reenroll` writes, that a person carries to the host, and that `pushleft-agent enroll --bundle`
@@ -15,8 +15,8 @@ export const ReenrollBundle = v.object({
   enrollment_secret: EnrollmentSecret,
   /** What the enrolment listener is verified with, instead of the host's own files, which may be of a former CA. */
   ca_pem: pemText(CERTIFICATE_PEM_MAX_LENGTH),
-  enroll_url: Url,
-  gateway_url: Url,
+  enroll_url: HttpsOrigin,
+  gateway_url: HttpsOrigin,
   /** When the secret ends, by the database's clock. */
   expires_at: Timestamp,
 });

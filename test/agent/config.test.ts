@@ -21,6 +21,7 @@ describe('readConfig', () => {
         runtime: 'docker',
         dockerSocket: '/var/run/docker.sock',
         leaseWaitSeconds: 20,
+        renewCheckSeconds: 600,
         stopGraceSeconds: 20,
       },
     });
@@ -41,6 +42,7 @@ describe('readConfig', () => {
     ['PUSHLEFT_AGENT_STATE_DIR', './state', 'an absolute path'],
     ['PUSHLEFT_RUNTIME', 'podman', 'docker or process'],
     ['PUSHLEFT_AGENT_LEASE_WAIT_SECONDS', '31', 'a whole number of seconds from 0 to 30'],
+    ['PUSHLEFT_AGENT_RENEW_CHECK_SECONDS', '0', 'a whole number of seconds from 1 to 86400'],
     ['PUSHLEFT_AGENT_STOP_GRACE_SECONDS', '1.5', 'a whole number of seconds from 0 to 3600'],
   ])('%s=%s: says what it expects', (name, value, expects) => {
     expect(readConfig({ ...COMPLETE, [name]: value })).toEqual({ ok: false, problem: `${name} must be ${expects}` });

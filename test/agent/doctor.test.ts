@@ -1,4 +1,4 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, rename, symlink, writeFile } from 'node:fs/promises';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { DOCTOR_CHECKS, type DoctorCheck, DoctorReport } from '../../src/protocol/job-kinds/diagnose-host.ts';
@@ -51,6 +51,19 @@ describe('pushleft-agent doctor', () => {
     const { code, found } = await doctor(host);
     expect(code).toBe(1);
     expect(found('state_files')).toContain('key.pem (mode 604) is open to others');
+  });
+
+  test('a renewal between its steps: what is kept and what waits is named, and their keys are looked at too', async () => {
+    await using host = await enrolledHost();
+    const generations = `${host.stateDir}/pki/generations`;
+    for (const number of [2, 3]) await cp(`${generations}/1`, `${generations}/${number}`, { recursive: true });
+    await symlink('generations/2', `${host.stateDir}/pki/next`);
+    await rename(`${host.stateDir}/pki/next`, `${host.stateDir}/pki/current`);
+    expect((await doctor(host)).found('state_files')).toBe(
+      'pass: generation 2 is staged; 1 is kept until it has leased; 3 waits for its certificate',
+    );
+    await chmod(`${generations}/3/key.pem`, 0o640);
+    expect((await doctor(host)).found('state_files')).toMatch(/^fail: .*generations\/3\/key\.pem \(mode 640\)/);
   });
 
   test('a secret left over: a warning that does not show it, exit 0', async () => {

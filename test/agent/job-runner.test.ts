@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Lease } from '../../agent/gateway-client.ts';
+import type { Lease } from '../../agent/gateway-answers.ts';
 import { type JobHandler, runLeasedJob } from '../../agent/job-runner.ts';
 import { systemTime } from '../../agent/time.ts';
 import type { CompleteRequest } from '../../src/protocol/jobs.ts';
@@ -37,6 +37,7 @@ interface Circumstances {
   readonly leaseMs?: number;
   readonly stopGraceMs?: number;
   readonly stopping?: AbortSignal;
+  readonly abandoned?: AbortSignal;
 }
 
 /** Runs 20000000-0000-4000-8000-000000000001 with this work against the real client, and answers what was logged. */
@@ -52,7 +53,14 @@ async function runJob(work: JobHandler<'diagnose_host'>, circumstances: Circumst
   };
   await runLeasedJob(
     { ...whole, ...lease },
-    { gateway: () => connected.client, handlers: { diagnose_host: work }, time: systemTime, log, stopGraceMs },
+    {
+      gateway: () => connected.client,
+      handlers: { diagnose_host: work },
+      time: systemTime,
+      log,
+      stopGraceMs,
+      abandoned: circumstances.abandoned ?? new AbortController().signal,
+    },
     circumstances.stopping ?? new AbortController().signal,
   );
   return lines;
@@ -179,6 +187,17 @@ describe('runLeasedJob', () => {
   test('told to stop, work that takes longer: ended and handed back as agent_stopping', async () => {
     await runJob(endless, { stopping: AbortSignal.abort(), stopGraceMs: 50 });
     expect(completions).toMatchObject([{ outcome: 'failed', result: { code: 'agent_stopping' } }]);
+  });
+
+  test('abandoned: the work ends at once, and the job is not handed back', async () => {
+    const abandoned = new AbortController();
+    const work: JobHandler<'diagnose_host'> = (payload, signal) => {
+      abandoned.abort();
+      return endless(payload, signal);
+    };
+    const lines = await runJob(work, { abandoned: abandoned.signal, stopping: abandoned.signal });
+    expect(lines.at(-1)).toMatchObject({ msg: 'lease lost, work ended', why: 'abandoned' });
+    expect(completions).toEqual([]);
   });
 
   test('told to stop, nobody takes the result: given up after a while', async () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Lease } from '../../agent/gateway-client.ts';
+import type { Lease } from '../../agent/gateway-answers.ts';
 import { runLeaseLoop } from '../../agent/lease-loop.ts';
 import { LeaseMemory } from '../../agent/lease-memory.ts';
 import { diskFs } from '../../agent/state-fs.ts';
@@ -19,6 +19,8 @@ const FACTS: HostFacts = {
   bridge_netfilter: null,
 };
 
+const BOOT_ID = '40000000-0000-4000-8000-00000000000d';
+
 let connected: Connected;
 let requests: LeaseRequest[];
 
@@ -34,6 +36,7 @@ async function loopThrough(...replies: readonly Reply[]) {
   const { log, lines } = capturedLog();
   const pauses: number[] = [];
   const leased: Lease[] = [];
+  const acknowledged: number[] = [];
   let reloads = 0;
   const before = requests.length;
   connected.gateway.lease = ({ body }) => {
@@ -48,6 +51,8 @@ async function loopThrough(...replies: readonly Reply[]) {
       reloadIdentity: async () => {
         reloads += 1;
       },
+      acknowledge: async ({ identity }) => void acknowledged.push(identity.generation),
+      bootId: BOOT_ID,
       facts: async () => FACTS,
       memory: await LeaseMemory.open(diskFs, connected.directory),
       runJob: async (lease) => void leased.push(lease),
@@ -57,18 +62,19 @@ async function loopThrough(...replies: readonly Reply[]) {
     },
     stop.signal,
   );
-  return { lines, pauses, leased, reloads };
+  return { lines, pauses, leased, reloads, acknowledged };
 }
 
 const ids = () => requests.map(({ request_id }) => request_id);
 
 describe('runLeaseLoop', () => {
-  test('the request: version, kinds and facts, and from the second on the log head', async () => {
+  test('the request: version, kinds, facts and boot, and from the second on the log head', async () => {
     await loopThrough(idle());
     expect(requests[0]).toEqual({
       request_id: expect.any(String),
       agent_version: AGENT_VERSION,
       capabilities: { kinds: ['diagnose_host'], host: FACTS },
+      boot_id: BOOT_ID,
       wait_seconds: 0,
     });
     expect(requests[1]).toMatchObject({ log_head: LOG_HEAD });
@@ -112,6 +118,8 @@ describe('runLeaseLoop', () => {
       {
         gateway: () => connected.client,
         reloadIdentity: async () => undefined,
+        acknowledge: async () => undefined,
+        bootId: undefined,
         facts: async () => FACTS,
         memory: await LeaseMemory.open(diskFs, connected.directory),
         runJob: async () => undefined,
@@ -167,6 +175,17 @@ describe('runLeaseLoop', () => {
     );
     expect(lines.map(({ code }) => code)).toEqual(['certificate_unknown', 'certificate_expired']);
     expect(reloads).toBe(3);
+  });
+
+  test('granted, empty or 403: the client is acknowledged; 401, 503 and silence: not, and another identity is looked for', async () => {
+    const decided = [
+      grant('20000000-0000-4000-8000-000000000001', 60_000),
+      idle(),
+      problem(403, 'node_lost', { cleanup: [] }),
+    ];
+    expect(await loopThrough(...decided)).toMatchObject({ acknowledged: [1, 1, 1], reloads: 0 });
+    const undecided = [problem(401, 'certificate_unknown'), problem(503, 'unavailable'), 'drop'] as const;
+    expect(await loopThrough(...undecided)).toMatchObject({ acknowledged: [], reloads: 3 });
   });
 
   test.each([

@@ -28,7 +28,7 @@ describe('pushleft-agent', () => {
   test('--help: names every command, exit 0', async () => {
     const { code, stdout } = await agent(['--help']);
     expect(code).toBe(0);
-    expect(stdout.match(/^ {2}(enroll|run|doctor) /gm)).toHaveLength(3);
+    expect(stdout.match(/^ {2}(enroll|run|renew-certificate|doctor) /gm)).toHaveLength(4);
   });
 
   test.each([

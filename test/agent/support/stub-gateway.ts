@@ -5,8 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import * as v from 'valibot';
 import { EnrollRequest } from '../../../src/protocol/enroll.ts';
+import type { IdentityResponse } from '../../../src/protocol/identity.ts';
 import { CompleteRequest, HeartbeatRequest } from '../../../src/protocol/jobs.ts';
 import { LeaseRequest } from '../../../src/protocol/lease.ts';
+import { RenewRequest } from '../../../src/protocol/renew.ts';
 import type { Authority } from './authority.ts';
 
 /** An answer; `drop` closes the connection without one, `hold` never answers. */
@@ -19,6 +21,7 @@ export type Reply =
 interface Received<Body> {
   readonly body: Body;
   readonly commonName: string | undefined;
+  readonly certificate: X509Certificate | undefined;
   readonly jobId: string | undefined;
   readonly closed: AbortSignal;
 }
@@ -34,6 +37,8 @@ export interface StubGateway extends AsyncDisposable {
   heartbeat: Behaviour<HeartbeatRequest>;
   complete: Behaviour<CompleteRequest>;
   healthz: Behaviour<undefined>;
+  identity: Behaviour<undefined>;
+  renew: Behaviour<RenewRequest>;
   enroll: Behaviour<EnrollRequest>;
   /** Closes both listeners and every connection; the ports stay its own. */
   goAway(): Promise<void>;
@@ -98,7 +103,50 @@ export function enrollingWith(
   };
 }
 
-/** 200 of an enrolment. */
+/** 200 of an identity: the connection's own certificate, and whether a renewal would be granted. */
+export function identified(
+  certificate: X509Certificate | undefined,
+  reason: 'lifetime' | 'issuer' | null = null,
+): Reply {
+  if (certificate === undefined) return problem(401, 'certificate_unknown');
+  const body: IdentityResponse = {
+    node_id: certificate.subject.replace(/^CN=/, ''),
+    status: 'active',
+    certificate: {
+      fingerprint_sha256: certificate.fingerprint256.replaceAll(':', '').toLowerCase(),
+      serial: certificate.serialNumber.toLowerCase(),
+      not_before: certificate.validFromDate.toISOString(),
+      not_after: certificate.validToDate.toISOString(),
+    },
+    trust_bundle_sha256: 'b'.repeat(64),
+    renewal: { due: reason !== null, reason },
+  };
+  return { status: 200, body };
+}
+
+/**
+ * Renewal as the gateway does it: a certificate for each key, the same one again for the same key. `keys` counts the distinct keys that were
+ * seen.
+ */
+export function renewingBy(authority: Authority): {
+  readonly behaviour: Behaviour<RenewRequest>;
+  readonly keys: Set<string>;
+} {
+  const granted = new Map<string, string>();
+  const keys = new Set<string>();
+  return {
+    keys,
+    behaviour: async ({ body }) => {
+      const issued = await authority.issue(body.csr_pem);
+      const key = keyDigest(issued);
+      keys.add(key);
+      granted.set(key, granted.get(key) ?? issued);
+      return certified(authority, granted.get(key) ?? issued);
+    },
+  };
+}
+
+/** 200 of an enrolment or a renewal. */
 export function certified(authority: Authority, certificatePem: string): Reply {
   const notAfter = new X509Certificate(certificatePem).validToDate.toISOString();
   return { status: 200, body: { certificate_pem: certificatePem, ca_pem: authority.caPem, not_after: notAfter } };
@@ -116,6 +164,8 @@ export async function startStubGateway(authority: Authority): Promise<StubGatewa
     heartbeat: (() => heartbeatFor(60_000)) as Behaviour<HeartbeatRequest>,
     complete: (() => ({ status: 200, body: {} })) as Behaviour<CompleteRequest>,
     healthz: (() => ({ status: 200, body: { status: 'ok' } })) as Behaviour<undefined>,
+    identity: (({ certificate }) => identified(certificate)) as Behaviour<undefined>,
+    renew: (() => problem(409, 'renewal_not_due')) as Behaviour<RenewRequest>,
     enroll: (() => problem(401, 'enrollment_refused')) as Behaviour<EnrollRequest>,
   };
   const agents = createServer(
@@ -150,10 +200,16 @@ interface Route {
   readonly behave: (received: Received<never>) => Reply | Promise<Reply>;
 }
 
-type Routes = Pick<StubGateway, 'lease' | 'heartbeat' | 'complete' | 'healthz'>;
+type Routes = Omit<
+  StubGateway,
+  'enroll' | 'gatewayUrl' | 'enrollUrl' | 'goAway' | 'comeBack' | typeof Symbol.asyncDispose
+>;
 
 function routeOf(path: string, stub: Routes): Route | undefined {
   if (path === '/healthz') return { schema: undefined, behave: (received) => stub.healthz(received) };
+  if (path === '/v1/agent/identity') return { schema: undefined, behave: (received) => stub.identity(received) };
+  if (path === '/v1/agent/certificate/renew')
+    return { schema: RenewRequest, behave: (received) => stub.renew(received) };
   if (path === '/v1/agent/lease') return { schema: LeaseRequest, behave: (received) => stub.lease(received) };
   if (path.endsWith('/heartbeat')) return { schema: HeartbeatRequest, behave: (received) => stub.heartbeat(received) };
   if (path.endsWith('/complete')) return { schema: CompleteRequest, behave: (received) => stub.complete(received) };
@@ -175,16 +231,16 @@ async function answer(
   if (body !== undefined && !body.success) return send(response, problem(400, 'invalid_request'));
   const received = {
     body: body?.output as never,
-    commonName: commonNameOf(request),
+    commonName: certificateOf(request)?.subject.replace(/^CN=/, ''),
+    certificate: certificateOf(request),
     jobId: /^\/v1\/agent\/jobs\/([^/]+)\//.exec(path)?.[1],
     closed: closed.signal,
   };
   send(response, await route.behave(received));
 }
 
-function commonNameOf(request: IncomingMessage): string | undefined {
-  if (!(request.socket instanceof TLSSocket)) return undefined;
-  return request.socket.getPeerX509Certificate()?.subject.replace(/^CN=/, '');
+function certificateOf(request: IncomingMessage): X509Certificate | undefined {
+  return request.socket instanceof TLSSocket ? request.socket.getPeerX509Certificate() : undefined;
 }
 
 function send(response: ServerResponse, reply: Reply): void {

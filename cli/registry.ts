@@ -20,6 +20,8 @@ const loaders: Readonly<Record<string, () => Promise<unknown>>> = {
   'job:list': () => import('./commands/job/list.ts'),
   'job:queue': () => import('./commands/job/queue.ts'),
   'job:show': () => import('./commands/job/show.ts'),
+  'log:checkpoint': () => import('./commands/log/checkpoint.ts'),
+  'log:export': () => import('./commands/log/export.ts'),
   'log:show': () => import('./commands/log/show.ts'),
   'log:verify': () => import('./commands/log/verify.ts'),
   'projections:rebuild': () => import('./commands/projections/rebuild.ts'),

@@ -7,9 +7,10 @@ import { untilStopped } from '../until-stopped.ts';
 
 /** `scheduler`: takes back what runs out. */
 export default class Scheduler extends OperatorCommand {
-  static override summary = 'Run a scheduler: one leader among replicas takes back leases that ran out.';
+  static override summary =
+    'Run a scheduler: one leader among replicas takes back leases that ran out and signs checkpoints of the log.';
   static override description =
-    'Configured by environment: PUSHLEFT_SCHEDULER_INTERVAL_SECONDS, PUSHLEFT_LEASE_SECONDS (docs/configuration.md). ' +
+    'Configured by environment: PUSHLEFT_SCHEDULER_INTERVAL_SECONDS, PUSHLEFT_LEASE_SECONDS, PUSHLEFT_CHECKPOINT_* (docs/configuration.md). ' +
     'Logs JSON lines; SIGTERM and Ctrl-C end it in order.';
   static override examples = ['DATABASE_URL=postgres://scheduler@db/fleet <%= config.bin %> scheduler'];
   static override enableJsonFlag = false;

@@ -13,7 +13,17 @@ const environment = v.object({
   DATABASE_URL: v.pipe(v.string(), v.nonEmpty()),
   PUSHLEFT_SCHEDULER_INTERVAL_SECONDS: seconds(2, 0.01, 60),
   PUSHLEFT_LEASE_SECONDS: seconds(60, 3, 3_600),
+  PUSHLEFT_CHECKPOINT_KEY_FILE: v.optional(v.string(), ''),
+  PUSHLEFT_CHECKPOINT_DIR: v.optional(v.string(), ''),
+  PUSHLEFT_CHECKPOINT_INTERVAL_SECONDS: seconds(3_600, 1, 604_800),
 });
+
+/** How the log is signed: the key's file, the folder for checkpoints, the time between two. */
+export interface CheckpointConfig {
+  readonly keyFile: string;
+  readonly directory: string;
+  readonly intervalMs: number;
+}
 
 /** How a scheduler runs. `intervalMs` is the time between two passes, `leaseMs` the lease that replaces a lost guard. */
 export interface SchedulerConfig {
@@ -21,6 +31,8 @@ export interface SchedulerConfig {
   readonly programVersion: string;
   readonly intervalMs: number;
   readonly leaseMs: number;
+  /** Absent where no checkpoints are to be signed. */
+  readonly checkpoints?: CheckpointConfig | undefined;
 }
 
 /** Reads the scheduler's environment. The error is one line that names the variable. */
@@ -36,6 +48,14 @@ export function readSchedulerConfig(
       message: `${v.getDotPath(issue) ?? 'environment'}: ${issue.input === undefined ? 'is not set' : issue.message}`,
     };
   }
+  const { PUSHLEFT_CHECKPOINT_KEY_FILE: keyFile, PUSHLEFT_CHECKPOINT_DIR: directory } = read.output;
+  if (keyFile === '' && directory !== '') {
+    return { ok: false, message: 'PUSHLEFT_CHECKPOINT_KEY_FILE: is not set, but PUSHLEFT_CHECKPOINT_DIR is' };
+  }
+  if (keyFile !== '' && directory === '') {
+    return { ok: false, message: 'PUSHLEFT_CHECKPOINT_DIR: is not set, but PUSHLEFT_CHECKPOINT_KEY_FILE is' };
+  }
+  const intervalMs = read.output.PUSHLEFT_CHECKPOINT_INTERVAL_SECONDS * 1_000;
   return {
     ok: true,
     config: {
@@ -43,6 +63,7 @@ export function readSchedulerConfig(
       programVersion,
       intervalMs: read.output.PUSHLEFT_SCHEDULER_INTERVAL_SECONDS * 1_000,
       leaseMs: read.output.PUSHLEFT_LEASE_SECONDS * 1_000,
+      checkpoints: keyFile === '' ? undefined : { keyFile, directory, intervalMs },
     },
   };
 }

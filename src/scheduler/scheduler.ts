@@ -4,6 +4,7 @@ import { createPool, READER_LIMITS, WRITER_LIMITS } from '../database/connect.ts
 import { programId, removeBeacon, writeBeacon } from '../database/programs.ts';
 import { forgetOutcomes } from '../transactor/memory.ts';
 import { Transactor } from '../transactor/transactor.ts';
+import { type CheckpointPass, checkpointPass } from './checkpoints.ts';
 import type { SchedulerConfig } from './config.ts';
 import { Leadership } from './leader.ts';
 import { expireLeases, removeOrphanGuards, restoreLostGuards } from './leases.ts';
@@ -34,6 +35,9 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
     programVersion: config.programVersion,
   });
   const leadership = new Leadership(connection, Math.max(5_000, config.intervalMs * MISSED_PASSES));
+  const actor = { kind: 'scheduler', id } as const;
+  const checkpoints: CheckpointPass | undefined =
+    config.checkpoints && checkpointPass(config.checkpoints, { pool, transactor, actor, log });
   const stop = new AbortController();
 
   const pass = async () => {
@@ -44,6 +48,7 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
       const expired = await expireLeases(pool, transactor, id);
       if (expired > 0) log.info({ expired }, 'leases ran out');
       await forgetOutcomes(pool, MEMORY_MS);
+      checkpoints?.begin();
     }
     await writeBeacon(pool, { id, kind: 'scheduler', details: { leader: leads, interval_ms: config.intervalMs } });
     return leads;
@@ -67,6 +72,7 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
     async close() {
       stop.abort();
       await running;
+      await checkpoints?.ended();
       await removeBeacon(pool, id).catch(() => undefined);
       await Promise.all([transactor.close(), leadership.close(), pool.end(), writers.end()]);
     },

@@ -36,6 +36,7 @@ const ARROWS: Readonly<Record<string, readonly string[] | typeof everything>> = 
   ],
   'src/projector': ['src/domain', 'projections', 'src/tables', 'src/log', 'src/log/postgres', 'src/database'],
   'src/commands': ['src/domain', 'src/protocol', 'src/transactor'],
+  'src/audit': ['src/domain', 'src/log', 'src/log/postgres', 'src/transactor', 'src/commands', 'src/pki'],
   'src/read': [
     'src/domain',
     'projections',
@@ -66,7 +67,7 @@ const ARROWS: Readonly<Record<string, readonly string[] | typeof everything>> = 
     'src/pki',
     'src/protocol',
   ],
-  'src/scheduler': ['src/domain', 'src/commands', 'src/database', 'src/transactor', 'src/read'],
+  'src/scheduler': ['src/domain', 'src/audit', 'src/commands', 'src/database', 'src/transactor', 'src/read'],
   'src/up': [
     'src/domain',
     'migrations',
@@ -84,6 +85,7 @@ const ARROWS: Readonly<Record<string, readonly string[] | typeof everything>> = 
   cli: [
     'migrations',
     'projections',
+    'src/audit',
     'src/commands',
     'src/database',
     'src/domain',

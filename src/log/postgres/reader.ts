@@ -38,6 +38,25 @@ export async function readRows(db: Queryable, { after, limit }: PageRequest): Pr
   return (await db.query<StoredRow>({ name: 'log_rows', text, values: [after, limit] })).rows;
 }
 
+/** How many rows verification reads at once: an event has at most 256 KiB, so that even a page of the largest fits into memory. */
+const PAGE = 1_000;
+
+/** Raw rows after a position up to another, both the log's end and a gap included, page by page. */
+export async function* rowPages(
+  db: Queryable,
+  after: number,
+  upTo = Number.MAX_SAFE_INTEGER,
+): AsyncGenerator<readonly StoredRow[]> {
+  for (let last = after; last < upTo; ) {
+    const rows = (await readRows(db, { after: last, limit: PAGE })).filter(({ position }) => position <= upTo);
+    const end = rows.at(-1);
+    if (end === undefined) return;
+    yield rows;
+    if (rows.length < PAGE) return;
+    last = end.position;
+  }
+}
+
 /** Events after a position. */
 export async function readEvents(db: Queryable, page: PageRequest): Promise<StoredEvent[]> {
   return (await readRows(db, page)).map(toStoredEvent);

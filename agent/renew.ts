@@ -35,9 +35,8 @@ export async function renew({ nodeId, store, client, signal }: RenewDependencies
       return { kind: 'staged', generation, notAfter: check.certificate.validToDate };
     }
     case 'not_due':
-      return answer;
     case 'refused':
-      // Nothing was issued for this key, and nothing will be: the next attempt is to have another.
+      // This key gets no certificate now: the next attempt is to have another.
       await store.discardPending(generation);
       return answer;
     case 'unauthenticated':

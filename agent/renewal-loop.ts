@@ -55,7 +55,7 @@ function renewalCheck({ connection, time, log, checkEveryMs }: RenewalLoopDepend
   const watchClock = clockWatch(log, time);
   const regular = (): Next => pauseOf(checkEveryMs * (0.8 + time.random() * 0.4));
   const soon = (retryAfterMs = 0): Next =>
-    pauseOf(Math.max(retryAfterMs, Math.min(checkEveryMs, RETRY_MAX_MS) * (0.5 + time.random() / 2)));
+    pauseOf(retryAfterMs + Math.min(checkEveryMs, RETRY_MAX_MS) * (0.5 + time.random() / 2));
 
   async function check(): Promise<Next> {
     const adopted = await connection.adoptStaged(stopping);

@@ -109,7 +109,8 @@ export class GatewayConnection {
       if (answer.kind === 'ok') return undefined;
       if (answer.kind === 'aborted') return 'stopped before the gateway answered';
       const reason = answer.kind === 'refused' ? `HTTP ${answer.refusal.status} ${answer.refusal.code}` : answer.reason;
-      if (failures === CHECK_ATTEMPTS) return reason;
+      const isFinal = answer.kind === 'refused' && answer.refusal.status < 500;
+      if (isFinal || failures === CHECK_ATTEMPTS) return reason;
       await time.pause(backoffMs(failures, time), signal);
     }
   }

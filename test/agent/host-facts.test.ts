@@ -1,10 +1,15 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { hostFactsReader } from '../../agent/host-facts.ts';
+import { hostFactsReader, readBootId } from '../../agent/host-facts.ts';
 import { HostFacts } from '../../src/protocol/lease.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { startDockerDaemon } from './support/docker-daemon.ts';
+
+test('readBootId: what Linux says, the same each time', async () => {
+  expect(await readBootId()).toBe((await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim());
+  expect(await readBootId()).toBe(await readBootId());
+});
 
 describe('hostFactsReader', () => {
   test('no Docker and no data volume: null for both, and the facts are what the protocol takes', async () => {

@@ -1,9 +1,11 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import * as v from 'valibot';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createCsr } from '../../agent/csr.ts';
 import { HttpsJson } from '../../agent/https-json.ts';
 import { systemTime } from '../../agent/time.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
@@ -52,6 +54,16 @@ describe('HttpsJson', () => {
         time: { serverTimeMs: Date.UTC(2026, 10, 30, 12) },
       },
     ));
+
+  test.each([
+    [-1, 'CERT_NOT_YET_VALID', "the gateway's certificate is not valid yet by this host's clock: is it behind?"],
+    [3, 'CERT_HAS_EXPIRED', "the gateway's certificate has expired by this host's clock: is it ahead?"],
+  ])('a certificate from %i days ago, for a day: the clock is named', async (daysAgo, code, reason) => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const cert = await authority.issue(createCsr('gateway', privateKey), { daysAgo, days: 1 });
+    const key = privateKey.export({ type: 'pkcs8', format: 'pem' });
+    expect(await ask(createTlsServer({ key, cert }))).toEqual({ kind: 'unreachable', reason: `${code}: ${reason}` });
+  });
 
   test('an error of ours: its code, message and Retry-After', async () =>
     expect(

@@ -235,7 +235,7 @@ test('500 agents enrolled in one minute: the next day they renew over more than 
   const spreadMs = last - first;
   expect(spreadMs).toBeGreaterThanOrEqual(DAY_MS / 3 / 5);
 
-  const bins = new Array<number>(Math.ceil((spreadMs + 1) / (10 * MINUTE_MS))).fill(0);
+  const bins = Array.from({ length: Math.ceil((spreadMs + 1) / (10 * MINUTE_MS)) }, () => 0);
   for (const at of renewals) {
     const bin = Math.floor((at - first) / (10 * MINUTE_MS));
     bins[bin] = (bins[bin] ?? 0) + 1;

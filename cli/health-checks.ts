@@ -3,10 +3,20 @@ import type { ProgramRow } from '../src/read/database.ts';
 import type { Health } from '../src/read/health.ts';
 import type { Failure } from './failure.ts';
 import { duration, isoTime } from './output/format.ts';
+import { checkPki } from './pki-check.ts';
 
 /** One finding of `fleet doctor`. */
 export interface Check {
-  readonly check: 'database' | 'projections' | 'log' | 'lock' | 'gateways' | 'scheduler' | 'clock_host' | 'clock_log';
+  readonly check:
+    | 'database'
+    | 'projections'
+    | 'log'
+    | 'lock'
+    | 'gateways'
+    | 'gateway_pki'
+    | 'scheduler'
+    | 'clock_host'
+    | 'clock_log';
   readonly status: 'pass' | 'warn' | 'fail';
   readonly detail: string;
 }
@@ -20,6 +30,7 @@ const CLOCK_WARN_MS = 5_000;
 
 /** Judges what the database told. `nowMs` is the database's clock. */
 export function checkHealth(health: Health, nowMs: number): Check[] {
+  const gateways = health.programs.filter((program) => program.kind === 'gateway' && isAlive(program, nowMs));
   return [
     {
       check: 'database',
@@ -29,7 +40,8 @@ export function checkHealth(health: Health, nowMs: number): Check[] {
     checkProjections(health),
     { check: 'log', status: 'pass', detail: logDetail(health, nowMs) },
     checkLock(health),
-    checkGateways(health.programs, nowMs),
+    checkGateways(gateways),
+    { check: 'gateway_pki', ...checkPki(gateways, nowMs) },
     checkScheduler(health.programs, nowMs),
     checkClock('clock_host', 'this host', health.clockAheadOfHostMs),
     // A log that is behind the clock is only quiet; one that is ahead of it was written by a clock that ran fast.
@@ -71,8 +83,7 @@ function checkLock({ lock }: Health): Check {
   return { check: 'lock', status: heldMs > LOCK_HELD_WARN_MS ? 'warn' : 'pass', detail };
 }
 
-function checkGateways(programs: readonly ProgramRow[], nowMs: number): Check {
-  const alive = programs.filter((program) => program.kind === 'gateway' && isAlive(program, nowMs));
+function checkGateways(alive: readonly ProgramRow[]): Check {
   if (alive.length === 0) {
     return { check: 'gateways', status: 'fail', detail: 'none is alive: start one with `pushleft-controller gateway`' };
   }

@@ -12,6 +12,7 @@ import type { Pool } from '../../../src/domain/fields.ts';
 import { readGatewayConfig } from '../../../src/gateway/config.ts';
 import type { EnrollRates } from '../../../src/gateway/enroll-limits.ts';
 import { type Gateway, startGateway } from '../../../src/gateway/gateway.ts';
+import type { Ticker } from '../../../src/gateway/pki-holder.ts';
 import { ensureDevelopmentPki } from '../../../src/pki/development-ca.ts';
 import type { PkiPaths } from '../../../src/pki/files.ts';
 import { loadPki, type PkiSet } from '../../../src/pki/pki-set.ts';
@@ -59,11 +60,15 @@ export interface TestAgent extends Identity {
   readonly secret: string;
 }
 
-/** Starts a fleet. `await using fleet = await startFleet()` ends it. Its gateways reach the database by the URL that `via` makes. */
+/**
+ * Starts a fleet. `await using fleet = await startFleet()` ends it. Its gateways reach the database by the URL that `via` makes, and its
+ * first one looks at its PKI files when `pkiTicker` says.
+ */
 export async function startFleet(
   env: Record<string, string> = {},
   rates: EnrollRates = NO_LIMITS,
   via: (databaseUrl: string) => string = (databaseUrl) => databaseUrl,
+  pkiTicker?: Ticker,
 ): Promise<TestFleet> {
   const folder = await temporaryDirectory();
   const database = await createTestDatabase();
@@ -78,14 +83,18 @@ export async function startFleet(
   const logLines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void logLines.push(line) });
   const gateways: Gateway[] = [];
-  const start = async (extra: Record<string, string> = {}, limits: EnrollRates = NO_LIMITS) => {
+  const start = async (extra: Record<string, string> = {}, limits: EnrollRates = NO_LIMITS, ticker?: Ticker) => {
     const read = readGatewayConfig(gatewayEnvironment(via(database.url), pkiPaths, { ...env, ...extra }), '0.1.0');
     if (!read.ok) throw new Error(read.message);
-    const gateway = await startGateway(read.config, { log, rates: limits });
+    const gateway = await startGateway(read.config, {
+      log,
+      rates: limits,
+      ...(ticker === undefined ? {} : { pkiTicker: ticker }),
+    });
     gateways.push(gateway);
     return gateway;
   };
-  const gateway = await start({}, rates);
+  const gateway = await start({}, rates, pkiTicker);
   const operator = new Transactor({ url: database.url, program: 'test', programVersion: '0.1.0' });
   const operate: TestFleet['operate'] = async (definition, command) => {
     const outcome = await operator.execute(definition, command, { actor: { kind: 'operator', id: 'test' } });

@@ -9,6 +9,7 @@ const loaders: Readonly<Record<string, () => Promise<unknown>>> = {
   'db:roles': () => import('./commands/db/roles.ts'),
   'db:shell': () => import('./commands/db/shell.ts'),
   'fleet:admit': () => import('./commands/fleet/admit.ts'),
+  'fleet:ca:audit': () => import('./commands/fleet/ca/audit.ts'),
   'fleet:certificates:revoke': () => import('./commands/fleet/certificates/revoke.ts'),
   'fleet:doctor': () => import('./commands/fleet/doctor.ts'),
   'fleet:events': () => import('./commands/fleet/events.ts'),

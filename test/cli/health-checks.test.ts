@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkHealth } from '../../cli/health-checks.ts';
 import type { Health } from '../../src/read/health.ts';
 
@@ -52,3 +52,71 @@ test.for([
 ] as const)('%s', ([, ageMs, intervalMs, status]) =>
   expect(programsOf(ageMs, { leader: true, interval_ms: intervalMs })).toEqual([status, status]),
 );
+
+describe('PKI of live gateways', () => {
+  const DAY_MS = 86_400_000;
+  const CA = 'a'.repeat(64);
+  const iso = (ms: number) => new Date(ms).toISOString();
+  const PKI = {
+    trusted_ca_sha256s: [CA],
+    issuer_ca_sha256: CA,
+    previous_issuer_ca_sha256: null,
+    serving: {
+      fingerprint_sha256: 'c'.repeat(64),
+      issuer_ca_sha256: CA,
+      not_before: iso(NOW - 100 * DAY_MS),
+      not_after: iso(NOW + 297 * DAY_MS),
+    },
+    loaded_at: iso(NOW),
+    error: null,
+  };
+  const endingIn = (ms: number) => ({ ...PKI, serving: { ...PKI.serving, not_after: iso(NOW + ms) } });
+
+  /** The finding when gateways g1, g2, … say this of their files. */
+  function findingOf(...pkis: object[]) {
+    const programs = pkis.map((pki, i) => ({
+      program: `g${i + 1}`,
+      kind: 'gateway',
+      details: { pki },
+      started_at: NOW,
+      beacon_at: NOW,
+    }));
+    const found = checkHealth({ ...HEALTH, programs }, NOW).find(({ check }) => check === 'gateway_pki');
+    return [found?.status, found?.detail];
+  }
+
+  test('two with the same trust, in whatever order: passes', () => {
+    const both = [CA, 'b'.repeat(64)];
+    expect(findingOf({ ...PKI, trusted_ca_sha256s: both }, { ...PKI, trusted_ca_sha256s: both.toReversed() })).toEqual([
+      'pass',
+      '2 serving, with the same trust',
+    ]);
+  });
+
+  test('one cannot use its files: fails with code and reason', () => {
+    const error = { code: 'pki_ca_not_in_bundle', message: 'bundle.pem: lacks it', since: iso(NOW) };
+    expect(findingOf(PKI, { ...PKI, error })).toEqual([
+      'fail',
+      expect.stringMatching(
+        /^g2 goes on with its last good PKI files since .*\(pki_ca_not_in_bundle\): bundle\.pem: lacks it$/,
+      ),
+    ]);
+  });
+
+  test.for([
+    ['29 days', 29 * DAY_MS, 'warn', /^the certificate of g1 ends at /],
+    ['6 days', 6 * DAY_MS, 'fail', /^the certificate of g1 ends at /],
+    ['nothing', -1, 'fail', /^the certificate of g1 expired at .*reissue-gateway`$/],
+  ] as const)('%s left of the serving certificate', ([, leftMs, status, detail]) =>
+    expect(findingOf(endingIn(leftMs))).toEqual([status, expect.stringMatching(detail)]),
+  );
+
+  test('they trust different CAs: a warning that says which', () =>
+    expect(findingOf(PKI, { ...PKI, trusted_ca_sha256s: [CA, 'b'.repeat(64)] })).toEqual([
+      'warn',
+      'gateways trust different CAs: g1 aaaaaaaaaaaa, g2 aaaaaaaaaaaa bbbbbbbbbbbb; run `fleet ca sync` where files are older',
+    ]));
+
+  test('a gateway of an older version: a warning, since nothing is known', () =>
+    expect(findingOf({ other: true })).toEqual(['warn', 'no live gateway tells which CAs it trusts']));
+});

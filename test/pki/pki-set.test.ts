@@ -1,12 +1,26 @@
 import { execFileSync } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseBundle } from '../../src/pki/bundle.ts';
 import { agentTbs, assembleCertificate, nominalWindow, sha256Hex } from '../../src/pki/certificate.ts';
-import type { PkiPaths } from '../../src/pki/files.ts';
+import { type PkiPaths, previousPath } from '../../src/pki/files.ts';
 import { loadPki, type PkiProblem } from '../../src/pki/pki-set.ts';
-import { issueAgent, issueServer, NODE, newCa, newKey, openssl, pemOf, spkiOf, temporaryFolder } from './support.ts';
+import { fileSigner } from '../../src/pki/signer.ts';
+import { pathsIn, writeSet } from './pki-folder.ts';
+import {
+  issueAgent,
+  issueServer,
+  NODE,
+  newCa,
+  newKey,
+  openssl,
+  pemOf,
+  spkiOf,
+  type TestCa,
+  temporaryFolder,
+} from './support.ts';
 
 const NOW = Date.now();
 const HOUR_MS = 3_600_000;
@@ -14,20 +28,10 @@ const DAY_MS = 24 * HOUR_MS;
 
 /** A good set of files in a folder; the test then spoils one. */
 async function goodSet(folder: string, { caFromMs = NOW, gatewayFromMs = NOW } = {}): Promise<PkiPaths> {
+  const paths = pathsIn(folder);
   const ca = await newCa('Test fleet CA', caFromMs);
-  const gatewayKey = newKey();
-  const paths = {
-    caCert: join(folder, 'ca.pem'),
-    caKey: join(folder, 'ca.key'),
-    trustBundle: join(folder, 'bundle.pem'),
-    gatewayCert: join(folder, 'gateway.pem'),
-    gatewayKey: join(folder, 'gateway.key'),
-  };
-  writeFileSync(paths.caCert, ca.certPem);
-  writeFileSync(paths.caKey, ca.keyPem, { mode: 0o600 });
+  await writeSet(paths, { ca, gatewayFromMs });
   writeFileSync(paths.trustBundle, (await newCa('Older CA')).certPem + ca.certPem);
-  writeFileSync(paths.gatewayCert, (await issueServer(ca, gatewayKey, gatewayFromMs)).pem);
-  writeFileSync(paths.gatewayKey, pemOf(gatewayKey), { mode: 0o600 });
   return paths;
 }
 
@@ -77,6 +81,91 @@ describe('a good set', () => {
     writeFileSync(file, assembleCertificate(tbs, await signer.sign(tbs)).pem);
     expect(await openssl('verify', '-purpose', 'sslclient', '-CAfile', paths.trustBundle, file)).toBe(`${file}: OK\n`);
   });
+});
+
+describe('what a set says', () => {
+  test('whom it trusts, who issues, what is served and by whom it was issued', async () => {
+    using folder = temporaryFolder();
+    const paths = await goodSet(folder.path);
+    const loading = await loadPki(paths, NOW);
+    if (!loading.ok) throw new Error(loading.problem.message);
+    const { pki } = loading;
+    const fingerprintOf = (pem: string) => sha256Hex(new X509Certificate(pem).raw);
+    const issuer = fingerprintOf(readFileSync(paths.caCert, 'utf8'));
+    expect(pki.trustedCaSha256s).toEqual([expect.not.stringMatching(issuer), issuer]);
+    expect([pki.signer.caSha256, pki.previousSigner, [...pki.signers.keys()]]).toEqual([issuer, undefined, [issuer]]);
+    expect(pki.serving).toEqual({
+      fingerprintSha256: fingerprintOf(pki.gatewayCertPem),
+      issuerCaSha256: issuer,
+      notBeforeMs: new X509Certificate(pki.gatewayCertPem).validFromDate.getTime(),
+      notAfterMs: Math.floor(NOW / 1_000) * 1_000 + HOUR_MS,
+    });
+  });
+});
+
+describe('an archive of the previous CA', () => {
+  /** The previous signer's CA after an archive was made of `previous`; the good set trusts it, or not. */
+  async function archived(
+    make: (write: (name: 'caCert' | 'caKey', pem: string) => void, previous: TestCa) => void,
+    trust = true,
+  ) {
+    using folder = temporaryFolder();
+    const paths = await goodSet(folder.path);
+    const previous = await newCa('Previous CA');
+    if (trust) writeFileSync(paths.trustBundle, readFileSync(paths.trustBundle, 'utf8') + previous.certPem);
+    make((name, pem) => writeFileSync(previousPath(paths[name]), pem, { mode: 0o600 }), previous);
+    const loading = await loadPki(paths, NOW);
+    if (!loading.ok) throw new Error(loading.problem.message);
+    return { signs: loading.pki.previousSigner?.caSha256, previous: previous.signer.caSha256 };
+  }
+
+  test('whole and trusted: it can sign', async () => {
+    const { signs, previous } = await archived((write, { certPem, keyPem }) => {
+      write('caCert', certPem);
+      write('caKey', keyPem);
+    });
+    expect(signs).toBe(previous);
+  });
+
+  test.for<[string, Parameters<typeof archived>[0]]>([
+    ['without its key', (write, { certPem }) => write('caCert', certPem)],
+    ['without its certificate', (write, { keyPem }) => write('caKey', keyPem)],
+    [
+      'with the key of another',
+      (write, { certPem }) => {
+        write('caCert', certPem);
+        write('caKey', pemOf(newKey()));
+      },
+    ],
+    [
+      'with a truncated key',
+      (write, { certPem, keyPem }) => {
+        write('caCert', certPem);
+        write('caKey', keyPem.slice(0, 100));
+      },
+    ],
+  ])('%s: left out, and no error', async ([, make]) => expect((await archived(make)).signs).toBeUndefined());
+
+  test('of a CA that is not trusted any more: left out, and no error', async () => {
+    const { signs } = await archived((write, { certPem, keyPem }) => {
+      write('caCert', certPem);
+      write('caKey', keyPem);
+    }, false);
+    expect(signs).toBeUndefined();
+  });
+});
+
+test("an agent's certificate in the place of the gateway's: pki_gateway_unsuitable", async () => {
+  const { problem, paths } = await problemAfter(async (set) => {
+    const [certPem, keyPem] = [readFileSync(set.caCert, 'utf8'), readFileSync(set.caKey, 'utf8')];
+    const key = newKey();
+    writeFileSync(
+      set.gatewayCert,
+      (await issueAgent({ certPem, keyPem, signer: fileSigner(certPem, keyPem) }, key)).pem,
+    );
+    writeFileSync(set.gatewayKey, pemOf(key));
+  });
+  expect(problem).toMatchObject({ code: 'pki_gateway_unsuitable', path: paths.gatewayCert });
 });
 
 describe('key files', () => {

@@ -39,10 +39,11 @@ export async function exportEvents(
   return { from, events, position: end.position, hash: end.hash };
 }
 
-/** Writes to a stream, waiting while its reader is slower. */
+/** Writes to a stream, waiting while its reader is slower. Throws the stream's error: EPIPE when its reader has gone. */
 export function streamTarget(stream: Writable): ExportTarget {
   return {
     async write(lines) {
+      if (stream.errored !== null) throw stream.errored;
       if (!stream.write(lines)) await once(stream, 'drain');
     },
   };

@@ -1,8 +1,12 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { checkpointText, signCheckpoint } from '../../src/log/checkpoint.ts';
 import { unseal } from '../../src/log/codec.ts';
+import { GENESIS } from '../../src/log/prove.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { START } from '../support/events.ts';
 import { editEvent } from '../support/rewrite-log.ts';
 import { exported, ROTATIONS, rotationHistory, sealed } from '../support/rotation-history.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
@@ -54,6 +58,22 @@ describe('a history with an aborted attempt, a refused complete and a late node'
     const run = await fromFile('--all', '--verify', '--json');
     expect({ code: run.code, stderr: run.stderr }).toEqual({ code: 0, stderr: '' });
     await expect(run.stdout).toMatchFileSnapshot(golden('rotations.json'));
+  });
+
+  test('against a signed checkpoint: says that it agrees', async () => {
+    const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+    const { position, hash } = rows.at(-1) ?? GENESIS;
+    const checkpoint = signCheckpoint({ epoch: 1, position, hash }, START, privateKey);
+    await writeFile(join(folder.path, 'head.json'), checkpointText(checkpoint));
+    await writeFile(join(folder.path, 'key.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
+    const run = await fromFile('--checkpoint', 'head.json', '--public-key', 'key.pem');
+    expect({ code: run.code, lines: plainLines(run).slice(-2) }).toEqual({
+      code: 0,
+      lines: [
+        `the checkpoint at position ${position}, signed 2026-03-01T12:00:00.000Z by key ${checkpoint.key_sha256.slice(0, 16)}, agrees`,
+        `${position} events are as they were written; hash at position ${position}: ${hash}`,
+      ],
+    });
   });
 
   test('no rotation chosen: the last one; chosen by the beginning of its id: that one', async () => {

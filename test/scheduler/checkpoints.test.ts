@@ -1,13 +1,16 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import pino from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { checkpointPass } from '../../src/scheduler/checkpoints.ts';
 import { readSchedulerConfig } from '../../src/scheduler/config.ts';
+import { startScheduler } from '../../src/scheduler/scheduler.ts';
 import type { Transactor } from '../../src/transactor/transactor.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { requestNodes, testTransactor } from '../support/fleet.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const HOUR = 3_600_000;
 let database: TestDatabase;
@@ -75,6 +78,27 @@ test('events: signed at once, then once an interval when there are more', async 
   expect(await after(1)).toEqual([['a checkpoint was signed', { position: 4 }]]);
   expect(await after(HOUR)).toEqual([]);
   expect((await readdir(directory())).toSorted()).toEqual(['2.checkpoint.json', '4.checkpoint.json']);
+});
+
+test('a scheduler with these settings: signs while it leads', async () => {
+  await using other = await temporaryDirectory();
+  const scheduler = startScheduler(
+    {
+      databaseUrl: database.url,
+      programVersion: '0.0.0',
+      intervalMs: 50,
+      leaseMs: 60_000,
+      checkpoints: { keyFile: keyFile(), directory: other.path, intervalMs: HOUR },
+    },
+    pino({ level: 'silent' }),
+  );
+  try {
+    await waitFor(async () => (await readdir(other.path)).some((name) => name.endsWith('.checkpoint.json')), {
+      what: 'a checkpoint is signed',
+    });
+  } finally {
+    await scheduler.close();
+  }
 });
 
 test('a key that others may read: logged without its content', async () => {

@@ -39,6 +39,7 @@ export default class LogExport extends OperatorCommand {
       throw new Failure(EXIT.refused, 'position_unknown', `the log ends at position ${head.position}`);
     }
     const exported = await this.write(output, force, (target) => exportEvents(pool, { from, to }, target));
+    if (exported === null) return null;
     if (exported === undefined) {
       throw new Failure(EXIT.refused, 'position_missing', `position ${from - 1} is missing from the log`, {
         remedy: 'run `pushleft-controller log verify`',
@@ -51,8 +52,13 @@ export default class LogExport extends OperatorCommand {
     return { output, from, to: position, events, hash };
   }
 
-  private async write<T>(output: string, replace: boolean, fill: (target: ExportTarget) => Promise<T>): Promise<T> {
-    if (output === '-') return fill(streamTarget(process.stdout));
+  /** Null when the reader of standard output has gone (`| head`), which is no trouble. */
+  private async write<T>(
+    output: string,
+    replace: boolean,
+    fill: (target: ExportTarget) => Promise<T>,
+  ): Promise<T | null> {
+    if (output === '-') return fill(streamTarget(process.stdout)).catch(nullWhenReaderGone);
     try {
       return await writeExportFile(output, { replace }, fill);
     } catch (error) {
@@ -61,4 +67,9 @@ export default class LogExport extends OperatorCommand {
       throw problem === undefined ? error : usageFailure(`${output} cannot be written (${problem})`);
     }
   }
+}
+
+function nullWhenReaderGone(error: NodeJS.ErrnoException): null {
+  if (error.code === 'EPIPE') return null;
+  throw error;
 }

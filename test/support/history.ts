@@ -10,7 +10,7 @@ import { Random } from './random.ts';
 import { RandomFleet } from './random-fleet.ts';
 import type { Order } from './random-orders.ts';
 
-/** One command of a history and the events that it appended: none when it was refused or nothing new. */
+/** One command of a history and the events that it appended: none when it was nothing new, or refused and not on record. */
 export interface Step {
   readonly order: Order;
   readonly sealed: readonly SealedEvent[];
@@ -55,7 +55,8 @@ async function decide(order: Order, rows: MemoryRows, head: LogHead, time: Decis
   const decision = await order.give(async (definition, command) =>
     definition.decide(command, await definition.load(rows, command), time),
   );
-  return 'refusal' in decision ? [] : seal(head, decision.events, METADATA, time.at);
+  const decided = 'refusal' in decision ? (decision.record ?? []) : decision.events;
+  return seal(head, decided, METADATA, time.at);
 }
 
 /** Mostly a second or two; now and then the clock goes back a little, or a quarter of an hour passes. */

@@ -1,11 +1,5 @@
-import { recordFirstUseCommand, revokeCertificatesCommand } from '../../src/commands/certificate.ts';
 import { completeJobCommand, expireLeaseCommand, leaseJobCommand, queueJobCommand } from '../../src/commands/job.ts';
-import {
-  admitNodeCommand,
-  failProvisioningCommand,
-  recordHostFactsCommand,
-  retryProvisioningCommand,
-} from '../../src/commands/node.ts';
+import { admitNodeCommand, failProvisioningCommand, retryProvisioningCommand } from '../../src/commands/node.ts';
 import type { EventData, FleetEvent } from '../../src/domain/event/catalogue.ts';
 import type { LeaseJob } from '../../src/domain/job/lease.ts';
 import type { NodeState } from '../../src/domain/node/state.ts';
@@ -14,19 +8,31 @@ import type { Random } from './random.ts';
 import {
   type Authorized,
   arm,
+  armAgain,
+  conflict,
+  enroll,
+  type Held,
+  renew,
+  revoke,
+  sign,
+  use,
+} from './random-certificates.ts';
+import {
+  changeStatus,
   convergeFirewall,
   deleteServer,
-  enroll,
   type Order,
   order,
   recordCapacity,
   recordRunning,
   recordServer,
+  reportFacts,
   requestNode,
-  sign,
+  signCheckpoint,
 } from './random-orders.ts';
+import { RandomRotation } from './random-rotation.ts';
 
-/** Nodes that live at a time; one whose certificates are revoked makes room for another. */
+/** Nodes that live at a time; one that is retired makes room for another. */
 const NODES = 24;
 /** At most so many jobs wait at a time. */
 const QUEUE = 50;
@@ -42,8 +48,11 @@ export class RandomFleet {
   readonly #random: Random;
   readonly #rows: MemoryRows;
   #nodes: readonly string[] = [];
+  readonly #rotation: RandomRotation;
   readonly #unsigned = new Map<string, Authorized>();
-  readonly #certificates = new Map<string, { fingerprint: string; not_after: number }>();
+  /** By node, the newest last. */
+  readonly #held = new Map<string, readonly Held[]>();
+  #lastRenewal: Order | undefined;
   readonly #running = new Map<string, Leased>();
   #lastEnded: Leased | undefined;
   #lastRequest: LeaseJob | undefined;
@@ -53,6 +62,7 @@ export class RandomFleet {
   constructor(random: Random, rows: MemoryRows) {
     this.#random = random;
     this.#rows = rows;
+    this.#rotation = new RandomRotation(random, rows);
   }
 
   /** The next command, given at a time (ms). */
@@ -60,12 +70,13 @@ export class RandomFleet {
     const random = this.#random;
     const node = this.#rows.rows('fleet_nodes').get(random.pick(this.#nodes) ?? '');
     if (node === undefined || (this.#nodes.length < NODES && random.percent(10))) return requestNode(this.#random);
-    if (random.percent(1)) return convergeFirewall(this.#random);
+    if (random.percent(1)) return random.percent(80) ? convergeFirewall(random) : signCheckpoint(random, now);
+    if (random.percent(2)) return this.#rotation.next(now);
     if (node.status === 'provisioning' || random.percent(3)) return this.#onNode(node, now);
-    const certificate = this.#certificates.get(node.node_id);
-    if (certificate === undefined || certificate.not_after <= now) return order(revokeCertificatesCommand, node);
+    const held = this.#held.get(node.node_id)?.at(-1);
+    if (held === undefined || held.not_after <= now) return this.#withoutCertificate(node, now);
     this.#rows.putLiveness({ node_id: node.node_id, last_seen_at: now, data_disk_free_gb: null });
-    return this.#onJobs(node, now);
+    return this.#onCertificate(node, held, now) ?? this.#onJobs(node, now);
   }
 
   /** Learns from an event what there is to be done. */
@@ -74,18 +85,30 @@ export class RandomFleet {
       case 'node_provisioning_requested':
         this.#nodes = [...this.#nodes, data.node_id];
         break;
-      case 'certificates_revoked':
+      case 'node_retired':
         this.#nodes = this.#nodes.filter((id) => id !== data.node_id);
         break;
       case 'certificate_authorized':
         this.#unsigned.set(data.node_id, data);
         break;
-      case 'certificate_issued':
-        this.#certificates.set(data.node_id, {
-          fingerprint: data.fingerprint,
-          not_after: this.#unsigned.get(data.node_id)?.not_after ?? 0,
-        });
+      case 'certificate_issued': {
+        const authorized = this.#unsigned.get(data.node_id);
         this.#unsigned.delete(data.node_id);
+        if (authorized?.certificate_id !== data.certificate_id) break;
+        const held = { ...authorized, fingerprint: data.fingerprint, used: false };
+        this.#held.set(data.node_id, [...(this.#held.get(data.node_id) ?? []), held]);
+        break;
+      }
+      case 'certificate_first_used':
+        this.#changeHeld(data.node_id, (c) => (c.fingerprint === data.fingerprint ? { ...c, used: true } : c));
+        break;
+      case 'certificates_revoked':
+        this.#changeHeld(data.node_id, (c) => (data.certificate_ids.includes(c.certificate_id) ? [] : c));
+        break;
+      case 'ca_rotation_completed':
+        for (const nodeId of this.#held.keys()) {
+          this.#changeHeld(nodeId, (c) => (data.revoked_certificate_ids.includes(c.certificate_id) ? [] : c));
+        }
         break;
       case 'job_queued':
         this.#waiting += 1;
@@ -117,9 +140,24 @@ export class RandomFleet {
       case 'node_server_deleted':
       case 'node_admitted':
       case 'node_host_facts_changed':
-      case 'certificate_first_used':
+      case 'node_became_unhealthy':
+      case 'node_recovered':
+      case 'node_drain_started':
+      case 'node_lost':
+      case 'certificate_conflict_seen':
+      case 'ca_initialized':
+      case 'ca_rotation_begun':
+      case 'ca_issuer_switched':
+      case 'ca_rotation_aborted':
+      case 'ca_rotation_refused':
+      case 'gateway_certificate_issued':
+      case 'log_checkpoint_signed':
       case 'pool_firewall_converged':
     }
+  }
+
+  #changeHeld(nodeId: string, change: (held: Held) => Held | readonly Held[]): void {
+    this.#held.set(nodeId, (this.#held.get(nodeId) ?? []).flatMap(change));
   }
 
   #end(jobId: string): void {
@@ -135,16 +173,19 @@ export class RandomFleet {
     if (node.provision_state === 'failed') {
       return this.#random.percent(50) ? order(retryProvisioningCommand, { node_id }) : deleteServer(node);
     }
-    if (node.status === 'active') {
-      return node.schedulable ? this.#reportFacts(node) : order(admitNodeCommand, { node_id });
+    if (node.status === 'active' && !node.schedulable) return order(admitNodeCommand, { node_id });
+    if (node.status !== 'provisioning') {
+      return this.#random.percent(80)
+        ? reportFacts(this.#random, this.#fingerprintOf(node.node_id))
+        : changeStatus(this.#random, node);
     }
     if (unsigned !== undefined && (unsigned.secret_expires_at ?? 0) > now) return sign(this.#random, unsigned);
     if (node.cpu_millis === null) return recordCapacity(this.#random, node);
-    if (node.armed_secrets.length === 0 && unsigned === undefined) return arm(this.#random, node);
+    if (node.armed_secrets.length === 0 && unsigned === undefined) return arm(this.#random, node, this.#rotation.ca);
     if (node.server_id === null) return recordServer(this.#random, node);
     if (node.provision_state !== 'awaiting_enrollment') return recordRunning(this.#random, node);
     const lasting = node.armed_secrets.some(({ expires_at }) => expires_at > now);
-    return lasting ? enroll(this.#random, node, now) : order(failProvisioningCommand, { node_id });
+    return lasting ? enroll(this.#random, node, this.#rotation.ca, now) : order(failProvisioningCommand, { node_id });
   }
 
   #outOfOrder(node: NodeState, now: number): Order {
@@ -152,37 +193,50 @@ export class RandomFleet {
     const random = this.#random;
     const steps: readonly (() => Order)[] = [
       () => recordCapacity(this.#random, node),
-      () => arm(this.#random, node),
+      () => arm(this.#random, node, this.#rotation.ca),
+      () => armAgain(this.#random, node, this.#rotation.ca),
       () => recordServer(this.#random, node),
       () => recordRunning(this.#random, node),
-      () => enroll(this.#random, node, now),
+      () => enroll(this.#random, node, this.#rotation.ca, now),
       () => deleteServer(node),
-      () => this.#reportFacts(node),
+      () => reportFacts(this.#random, this.#fingerprintOf(node.node_id)),
       () => order(failProvisioningCommand, { node_id }),
       () => order(retryProvisioningCommand, { node_id }),
       () => order(admitNodeCommand, { node_id }),
-      () => order(revokeCertificatesCommand, { node_id }),
+      () => revoke(this.#random, node, this.#held.get(node_id)?.at(-1)),
     ];
     return (random.pick(steps) ?? (() => requestNode(this.#random)))();
   }
 
-  #reportFacts({ node_id }: NodeState): Order {
-    const facts = {
-      cpu_count: 4,
-      memory_mb: 7_750,
-      kernel: `6.12.${this.#random.integer(40, 60)}`,
-      docker_version: null,
-      agent_version: '0.1.0',
-      bridge_netfilter: true,
-    };
-    return order(recordHostFactsCommand, { fingerprint: this.#fingerprintOf(node_id), facts });
+  /** A node that cannot lease: it is enrolled anew, or it goes. */
+  #withoutCertificate(node: NodeState, now: number): Order {
+    const random = this.#random;
+    const unsigned = this.#unsigned.get(node.node_id);
+    if (unsigned !== undefined && random.percent(50)) return sign(random, unsigned);
+    const armed = node.armed_secrets.some(({ expires_at }) => expires_at > now);
+    if (armed && random.percent(80)) return enroll(random, node, this.#rotation.ca, now);
+    return random.percent(60) ? armAgain(random, node, this.#rotation.ca) : changeStatus(random, node);
+  }
+
+  /** A step of a certificate's life: its first use, its renewal when that is due. Now and then it is late, early or repeated. */
+  #onCertificate(node: NodeState, held: Held, now: number): Order | undefined {
+    const random = this.#random;
+    const unsigned = this.#unsigned.get(node.node_id);
+    if (unsigned !== undefined && random.percent(50)) return sign(random, unsigned);
+    if (!held.used && random.percent(30)) return use(held);
+    if (random.percent(0.3)) return conflict(random, held);
+    if (this.#lastRenewal !== undefined && random.percent(0.5)) return this.#lastRenewal;
+    const due = held.issuer_ca_sha256 !== this.#rotation.ca?.issuing_ca_sha256 || held.not_after - now < 20 * 60_000;
+    if (!random.percent(due ? 30 : 1)) return undefined;
+    const presented = random.percent(90) ? held : (random.pick(this.#held.get(node.node_id) ?? []) ?? held);
+    this.#lastRenewal = renew(random, presented, this.#rotation.ca, now);
+    return this.#lastRenewal;
   }
 
   /** A step of a job's life. The more wait, the rarer another is queued, so that the queue stays short. */
   #onJobs(node: NodeState, now: number): Order {
     const random = this.#random;
-    const choice = random.integer(0, 99);
-    if (choice < 1) return order(recordFirstUseCommand, { fingerprint: this.#fingerprintOf(node.node_id) });
+    const choice = random.integer(1, 99);
     if (this.#waiting < random.integer(0, QUEUE)) return this.#queue(node);
     const leased = random.pick([...this.#running.values()]);
     if (leased === undefined || choice < 40) return this.#lease(node);
@@ -234,6 +288,6 @@ export class RandomFleet {
   }
 
   #fingerprintOf(nodeId: string): string {
-    return this.#certificates.get(nodeId)?.fingerprint ?? this.#random.hex(64);
+    return this.#held.get(nodeId)?.at(-1)?.fingerprint ?? this.#random.hex(64);
   }
 }

@@ -1,19 +1,19 @@
-import { authorizeEnrollmentCommand, recordIssuedCommand } from '../../src/commands/certificate.ts';
+import { recordCheckpointCommand } from '../../src/commands/checkpoint.ts';
 import {
-  armSecretCommand,
   recordCapacityCommand,
+  recordHostFactsCommand,
   recordServerCommand,
   recordServerDeletedCommand,
   recordServerRunningCommand,
   requestNodeCommand,
 } from '../../src/commands/node.ts';
 import { recordFirewallCommand } from '../../src/commands/pool.ts';
-import type { EventData } from '../../src/domain/event/catalogue.ts';
+import { append, nothing } from '../../src/domain/decision.ts';
+import type { FleetEvent } from '../../src/domain/event/catalogue.ts';
 import { POOLS } from '../../src/domain/fields.ts';
-import { ENROLLMENT_SECRET_TTL_MS } from '../../src/domain/node/provision.ts';
-import type { NodeState } from '../../src/domain/node/state.ts';
+import type { NodeState, NodeStatus } from '../../src/domain/node/state.ts';
+import { nodeStream } from '../../src/domain/stream.ts';
 import type { CommandDefinition } from '../../src/transactor/command.ts';
-import { pem } from './events.ts';
 import type { Random } from './random.ts';
 
 /** A command and its definition, the types of both forgotten: `order.give((definition, command) => …)`. */
@@ -21,11 +21,6 @@ export interface Order {
   readonly name: string;
   give<R>(to: <C, S>(definition: CommandDefinition<C, S>, command: C) => R): R;
 }
-
-const DAY = 86_400_000;
-
-/** What was authorised and is to be signed. */
-export type Authorized = EventData<'certificate_authorized'>;
 
 /** Forgets a command's types. */
 export function order<C, S>(definition: CommandDefinition<C, S>, command: C): Order {
@@ -59,12 +54,6 @@ export function recordCapacity(random: Random, { node_id }: NodeState): Order {
   return order(recordCapacityCommand, { node_id, cpu_millis, ...rest });
 }
 
-/** Arms a new secret. */
-export function arm(random: Random, { node_id }: NodeState): Order {
-  const ttl_ms = ENROLLMENT_SECRET_TTL_MS;
-  return order(armSecretCommand, { node_id, secret_sha256: random.hex(64), ttl_ms, ca_sha256s: [] });
-}
-
 /** Records a server, created or adopted. */
 export function recordServer(random: Random, { node_id }: NodeState): Order {
   const server_id = random.integer(1, 1_000_000);
@@ -85,28 +74,62 @@ export function recordRunning(random: Random, node: NodeState): Order {
   });
 }
 
+/** An agent reports its host, which now and then has another kernel. */
+export function reportFacts(random: Random, fingerprint: string): Order {
+  const facts = {
+    cpu_count: 4,
+    memory_mb: 7_750,
+    kernel: `6.12.${random.integer(40, 60)}`,
+    docker_version: null,
+    agent_version: '0.1.0',
+    bridge_netfilter: true,
+  };
+  return order(recordHostFactsCommand, { fingerprint, facts });
+}
+
 /** Records that the server is gone. */
 export function deleteServer({ node_id }: NodeState): Order {
   return order(recordServerDeletedCommand, { node_id });
 }
 
-/** Redeems one of the armed secrets, or a wrong one when none is armed. */
-export function enroll(random: Random, { node_id, armed_secrets }: NodeState, now: number): Order {
-  return order(authorizeEnrollmentCommand, {
-    certificate_id: random.hex(32),
-    node_id,
-    secret_sha256: random.pick(armed_secrets)?.sha256 ?? random.hex(64),
-    public_key_spki: Buffer.from(random.hex(32), 'hex').toString('base64'),
-    tbs_sha256: random.hex(64),
-    issuer_ca_sha256: 'ca'.repeat(32),
-    not_before: now + random.integer(-500, 500),
-    not_after: now + random.integer(1, 100) * DAY,
-  });
+/** A checkpoint of the log was signed. */
+export function signCheckpoint(random: Random, now: number): Order {
+  const [hash, key_sha256] = [random.hex(64), random.hex(64)];
+  return order(recordCheckpointCommand, { position: random.integer(1, 1_000), hash, key_sha256, signed_at: now });
 }
 
-/** Records a signature over what was authorised. */
-export function sign(random: Random, { certificate_id, node_id, tbs_sha256 }: Authorized): Order {
-  const fingerprint = random.hex(64);
-  const certificate_pem = pem(random.hex(64));
-  return order(recordIssuedCommand, { certificate_id, node_id, tbs_sha256, fingerprint, certificate_pem });
+/** What may become of a node in each status. */
+const changes: Readonly<Record<NodeStatus, readonly ((node_id: string) => FleetEvent)[]>> = {
+  provisioning: [],
+  active: [
+    (node_id) => ({ type: 'node_became_unhealthy', data: { node_id, silent_ms: 90_000 } }),
+    (node_id) => ({ type: 'node_drain_started', data: { node_id } }),
+  ],
+  unhealthy: [
+    (node_id) => ({ type: 'node_recovered', data: { node_id } }),
+    (node_id) => ({ type: 'node_drain_started', data: { node_id } }),
+    (node_id) => ({ type: 'node_lost', data: { node_id, silent_ms: 300_000 } }),
+  ],
+  draining: [
+    (node_id) => ({ type: 'node_lost', data: { node_id, silent_ms: 300_000 } }),
+    (node_id) => ({ type: 'node_retired', data: { node_id } }),
+  ],
+  lost: [(node_id) => ({ type: 'node_retired', data: { node_id } })],
+  retired: [],
+};
+
+/** Stands for the commands that take a node from one status to another; no program gives any yet. */
+const changeStatusCommand: CommandDefinition<{ node_id: string; choice: number }, NodeState | undefined> = {
+  name: 'change_status',
+  load: (rows, { node_id }) => rows.get('fleet_nodes', node_id),
+  decide({ node_id, choice }, node) {
+    const possible = node === undefined ? [] : changes[node.status];
+    const change = possible[choice % possible.length];
+    return change === undefined ? nothing() : append(nodeStream(node_id), change(node_id));
+  },
+};
+
+/** A node becomes unhealthy, recovers, is drained, is lost or retired. */
+export function changeStatus(random: Random, { node_id }: NodeState): Order {
+  return order(changeStatusCommand, { node_id, choice: random.integer(0, 59) });
 }

@@ -17,6 +17,7 @@ import {
   gateways,
   nodesInStatus,
   rotationByCa,
+  rotationFromCa,
 } from '../transactor/finders.ts';
 import type { Rows } from '../transactor/row-view.ts';
 
@@ -42,8 +43,12 @@ export const beginRotationCommand: CommandDefinition<
 > = {
   name: 'begin_ca_rotation',
   async load(rows, { ca_sha256 }) {
-    const [ca, [sameCa]] = await Promise.all([loadCa(rows), rows.find(rotationByCa, { ca_sha256 })]);
-    return { ca, sameCa };
+    const [ca, [to], [from]] = await Promise.all([
+      loadCa(rows),
+      rows.find(rotationByCa, { ca_sha256 }),
+      rows.find(rotationFromCa, { ca_sha256 }),
+    ]);
+    return { ca, sameCa: to ?? from };
   },
   decide: beginRotation,
 };

@@ -78,12 +78,20 @@ export const rotationByCa = finder('ca_rotations', {
   limit: 1,
 });
 
+/** A rotation away from a CA: the only trace of the fleet's first one after it. */
+export const rotationFromCa = finder('ca_rotations', {
+  name: 'rotation_from_ca',
+  where: { previous_ca_sha256: { argument: 'ca_sha256' } },
+  orderBy: 'rotation_id',
+  limit: 1,
+});
+
 /** Gateways that have said something of themselves, alive or not. */
 export const gateways = finder('gateway_beacons', {
   name: 'gateways',
   where: { kind: { is: 'gateway' } },
   orderBy: 'program',
-  limit: MANY,
+  limit: WHOLE_FLEET,
 });
 
 /** The job that a lease request was given. */

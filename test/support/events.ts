@@ -269,6 +269,38 @@ export const enrolled: readonly FleetEvent[] = [
 /** The events up to a node that takes its pool's work. */
 export const admitted: readonly FleetEvent[] = [...enrolled, sample.node_admitted];
 
+/** The events up to a rotation that has begun: the new CA is trusted, the old one issues. */
+export const begun: readonly FleetEvent[] = [sample.ca_initialized, sample.ca_rotation_begun];
+
+/** The events up to a rotation in which the new CA issues. */
+export const issuing: readonly FleetEvent[] = [...begun, sample.ca_issuer_switched];
+
+/** The first certificate was renewed by the new CA: authorised and issued, not used. */
+export const renewed: readonly FleetEvent[] = [
+  make('certificate_authorized', {
+    certificate_id: SECOND_SERIAL,
+    cause: 'renewal',
+    secret_sha256: null,
+    secret_expires_at: null,
+    public_key_spki: OTHER_PUBLIC_KEY,
+    tbs_sha256: digest('7b6'),
+    issuer_ca_sha256: NEW_CA,
+    replaces_id: SERIAL,
+  }),
+  make('certificate_issued', {
+    certificate_id: SECOND_SERIAL,
+    fingerprint: SECOND_FINGERPRINT,
+    certificate_pem: pem('MIIBsecond'),
+  }),
+];
+
+/** The renewed one was used, and the first one is revoked. */
+export const moved: readonly FleetEvent[] = [
+  ...renewed,
+  make('certificate_first_used', { certificate_id: SECOND_SERIAL, fingerprint: SECOND_FINGERPRINT }),
+  make('certificates_revoked', { reason: 'superseded' }),
+];
+
 /** The same history for {@link OTHER_NODE}, which differs in everything that has to be unique. */
 export function forOtherNode(events: readonly FleetEvent[]): FleetEvent[] {
   const other = {

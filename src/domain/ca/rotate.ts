@@ -21,7 +21,14 @@ export function initializeCa(ca: EventData<'ca_initialized'>, known: CaState | u
  */
 export function beginRotation(
   rotation: EventData<'ca_rotation_begun'>,
-  { ca, sameCa }: { ca: CaState | undefined; sameCa: RotationState | undefined },
+  {
+    ca,
+    sameCa,
+  }: {
+    ca: CaState | undefined;
+    /** An earlier rotation to this CA or away from it. */
+    sameCa: RotationState | undefined;
+  },
 ): Decision {
   if (ca === undefined) return refuse('ca_not_initialized');
   if (ca.rotation_id !== null) {
@@ -116,14 +123,17 @@ export function abortRotation(
   return replying(aborted, { rotation_id: ca.rotation_id });
 }
 
-/** Records a gateway's server certificate before its file is written. The same certificate again is nothing new. */
+/**
+ * Records a gateway's server certificate before its file is written. Until a rotation is completed it is of the old CA: agents that have
+ * not renewed, and secrets rendered before, trust no other. Refuses: ca_not_initialized, issuer_not_current.
+ */
 export function recordGatewayCertificate(
   issued: EventData<'gateway_certificate_issued'>,
   ca: CaState | undefined,
 ): Decision {
   if (ca === undefined) return refuse('ca_not_initialized');
-  if (!ca.trusted.some(({ sha256 }) => sha256 === issued.issuer_ca_sha256)) {
-    return refuse('issuer_not_current', { issuer_ca_sha256: ca.issuing_ca_sha256 });
+  if (issued.issuer_ca_sha256 !== ca.current_ca_sha256) {
+    return refuse('issuer_not_current', { issuer_ca_sha256: ca.current_ca_sha256 });
   }
   return append(CA_STREAM, { type: 'gateway_certificate_issued', data: issued });
 }

@@ -1,7 +1,7 @@
 import { createServer } from 'node:https';
 import { Hono } from 'hono';
 import type { PkiSet } from '../pki/pki-set.ts';
-import { completePath, HEALTH_PATH, heartbeatPath, IDENTITY_PATH, LEASE_PATH } from '../protocol/routes.ts';
+import { completePath, HEALTH_PATH, heartbeatPath, IDENTITY_PATH, LEASE_PATH, RENEW_PATH } from '../protocol/routes.ts';
 import { agentRoute } from './agent-route.ts';
 import { toResponse } from './answer.ts';
 import { type ConnectionLimits, limitConnections } from './connection-limits.ts';
@@ -14,6 +14,7 @@ import { heartbeat } from './routes/heartbeat.ts';
 import { identity } from './routes/identity.ts';
 import { lease } from './routes/lease.ts';
 import { notFound } from './routes/not-found.ts';
+import { renew } from './routes/renew.ts';
 import { source } from './routes/source.ts';
 import type { Services } from './services.ts';
 
@@ -32,6 +33,7 @@ export function startAgentListener(services: Services): Promise<Listener> {
   app.post(completePath(':id'), agentRoute(services, complete));
   app.get('/v1/agent/jobs/:id/source', agentRoute(services, source));
   app.get(IDENTITY_PATH, agentRoute(services, identity));
+  app.post(RENEW_PATH, agentRoute(services, renew));
   app.get(HEALTH_PATH, agentRoute(services, healthz));
   app.all('*', agentRoute(services, notFound));
   app.onError((error) => toResponse(faultAnswer(error, 'other', log)));

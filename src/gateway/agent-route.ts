@@ -27,10 +27,15 @@ export interface AgentCall<B> {
   readonly context: HttpContext;
 }
 
+/** Errors of a body beyond the cap: where a certificate request is all that can be so large, it is that one's. */
+type TooLarge = 'body_too_large' | 'csr_too_large';
+
 /** One route: how it is counted, what it takes, what it does. */
 export interface AgentRoute<B> {
   readonly name: string;
   readonly body: v.GenericSchema<unknown, B> | undefined;
+  /** What a body beyond the cap is answered with, where that is not `body_too_large`. */
+  readonly tooLarge?: TooLarge;
   readonly handle: (call: AgentCall<B>, services: Services) => Promise<Answer> | Answer;
 }
 
@@ -38,7 +43,7 @@ export interface AgentRoute<B> {
  * Authenticates, then reads the body, then handles. The certificate of the connection says who asks; nothing in a body does.
  * Every answer is counted; a 401 closes the connection.
  */
-export function agentRoute<B>(services: Services, { name, body: schema, handle }: AgentRoute<B>): Handler {
+export function agentRoute<B>(services: Services, { name, body: schema, tooLarge, handle }: AgentRoute<B>): Handler {
   const answer = async (context: HttpContext): Promise<Answer> => {
     const { incoming } = context.env;
     const peer = peerOf(incoming.socket);
@@ -47,7 +52,7 @@ export function agentRoute<B>(services: Services, { name, body: schema, handle }
     const reading = schema === undefined ? undefined : readBody(incoming, BODY_MAX_BYTES);
     const { tick, result } = await services.loader.identify(peer.fingerprint);
     if (!result.ok) return refused(result.refusal);
-    const parsed = reading === undefined ? undefined : parseBody(await reading, schema);
+    const parsed = reading === undefined ? undefined : parseBody(await reading, schema, tooLarge);
     if (parsed !== undefined && !parsed.ok) return parsed.answer;
     const body = parsed?.value as B;
     return handle({ fingerprint: peer.fingerprint, agent: result.value, tick, body, context }, services);
@@ -63,9 +68,14 @@ export function agentRoute<B>(services: Services, { name, body: schema, handle }
 export function parseBody<B>(
   reading: BodyReading,
   schema: v.GenericSchema<unknown, B> | undefined,
+  tooLarge: TooLarge = 'body_too_large',
 ): { readonly ok: true; readonly value: B } | { readonly ok: false; readonly answer: Answer } {
   if (!reading.ok) {
-    return { ok: false, answer: problem(reading.reason === 'too_large' ? 'body_too_large' : 'invalid_request') };
+    // What was not read is still on the connection.
+    return {
+      ok: false,
+      answer: { ...problem(reading.reason === 'too_large' ? tooLarge : 'invalid_request'), close: true },
+    };
   }
   if (schema === undefined || !isUtf8(reading.bytes)) return { ok: false, answer: problem('invalid_request') };
   let json: unknown;

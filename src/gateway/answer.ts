@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { RENEWAL_INTERVAL_MS } from '../domain/certificate/renew.ts';
 import type { RefusalCode } from '../domain/refusal.ts';
 import type { Refusal } from '../domain/result.ts';
 import { CSR_REFUSALS } from '../pki/csr.ts';
@@ -109,10 +110,19 @@ export function invalid(detail: string): Answer {
 
 /** The answer of a command's refusal. */
 export function refused({ code, details }: Refusal): Answer {
-  const error = errorOf[code];
-  if (error !== 'node_not_active') return problem(error);
-  const { status, message } = problems.node_not_active;
-  return { status, text: JSON.stringify({ error, message, status: details['status'] }) };
+  if (code === 'node_not_active') return withoutWork(String(details['status']));
+  if (code === 'renewal_too_often') {
+    return { ...problem('rate_limited'), retryAfterSeconds: RENEWAL_INTERVAL_MS / 1_000 };
+  }
+  return problem(errorOf[code]);
+}
+
+/** The 403 of a node that gets no work in its status. Nothing is ever moved away from a lost node yet, so it has nothing to clean up. */
+export function withoutWork(nodeStatus: string): Answer {
+  const error = nodeStatus === 'lost' ? 'node_lost' : 'node_not_active';
+  const { status, message } = problems[error];
+  const more = error === 'node_lost' ? { cleanup: [] } : { status: nodeStatus };
+  return { status, text: JSON.stringify({ error, message, ...more }) };
 }
 
 /** 200. */

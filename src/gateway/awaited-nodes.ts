@@ -4,7 +4,7 @@ import { reading } from './database.ts';
 const REFRESH_MS = 1_000;
 const MOST = 10_000;
 
-/** The node ids that may enrol, as they were a moment ago: for the rate limit, which must not ask the database. */
+/** The node ids that may enrol, for the first time or anew, as they were a moment ago: for the rate limit, which must not ask the database. */
 export class AwaitedNodes {
   readonly #pool: pg.Pool;
   #ids: ReadonlySet<string> = new Set();
@@ -45,7 +45,9 @@ export class AwaitedNodes {
         this.#pool.query<{ node_id: string }>({
           name: 'gateway_awaited',
           text: `SELECT node_id FROM fleet.fleet_nodes
-                 WHERE status = 'provisioning' AND provision_state <> 'failed' ORDER BY requested_at DESC LIMIT ${MOST}`,
+                 WHERE provision_state <> 'failed'
+                   AND (status = 'provisioning' OR status <> 'retired' AND armed_secrets <> '[]')
+                 ORDER BY requested_at DESC LIMIT ${MOST}`,
         }),
       );
       this.#ids = new Set(rows.map((row) => row.node_id));

@@ -1,11 +1,11 @@
-import { describeRefusal } from '../../domain/refusal.ts';
 import { readCsr } from '../../pki/csr.ts';
 import { EnrollRequest } from '../../protocol/enroll.ts';
 import { BODY_MAX_BYTES } from '../../protocol/limits.ts';
 import { correlationId, goneSignal, type HttpContext, parseBody } from '../agent-route.ts';
-import { type Answer, problem, readBody, refused, success } from '../answer.ts';
+import { type Answer, problem, readBody } from '../answer.ts';
 import type { EnrollLimits } from '../enroll-limits.ts';
-import { enroll } from '../enrollment.ts';
+import { enroll } from '../issuance.ts';
+import { issuanceAnswer } from '../issuance-answer.ts';
 import type { Services } from '../services.ts';
 
 /**
@@ -15,33 +15,21 @@ import type { Services } from '../services.ts';
 export async function enrollRoute(context: HttpContext, services: Services, limits: EnrollLimits): Promise<Answer> {
   const { incoming } = context.env;
   if (!limits.admitsAddress(incoming.socket.remoteAddress ?? '')) return { ...problem('rate_limited'), close: true };
-  const parsed = parseBody(await readBody(incoming, BODY_MAX_BYTES), EnrollRequest);
+  const parsed = parseBody(await readBody(incoming, BODY_MAX_BYTES), EnrollRequest, 'csr_too_large');
   if (!parsed.ok) return parsed.answer;
   const { node_id: nodeId, enrollment_secret: secretHex, csr_pem: csrPem } = parsed.value;
   if (!limits.admitsNode(nodeId)) return { ...problem('rate_limited'), close: true };
   const csr = readCsr(csrPem, nodeId);
   if (!csr.ok) return problem(csr.code);
-  const { transactor, config, gatewayId, log } = services;
-  const pki = services.pki.current;
-  const enrolled = await enroll(
+  const { transactor, pki, config, gatewayId } = services;
+  const issuance = await enroll(
     { nodeId, secretHex, spkiDer: csr.spkiDer },
-    { transactor, signer: pki.signer, lifetimeSeconds: config.certificateLifetimeSeconds },
+    { transactor, pki, lifetimeSeconds: config.certificateLifetimeSeconds },
     {
       actor: { kind: 'gateway', id: gatewayId },
       correlationId: correlationId(incoming),
       signal: goneSignal(context),
     },
   );
-  if (!enrolled.ok) {
-    // The agent is told no more than to try again; the operator has to act.
-    if (enrolled.refusal.code === 'clock_unsafe')
-      log.error(enrolled.refusal.details, describeRefusal(enrolled.refusal).message);
-    return refused(enrolled.refusal);
-  }
-  const { certificatePem, notAfterMs } = enrolled.value;
-  return success({
-    certificate_pem: certificatePem,
-    ca_pem: pki.bundlePem,
-    not_after: new Date(notAfterMs).toISOString(),
-  });
+  return issuanceAnswer(issuance, nodeId, services);
 }

@@ -1,13 +1,22 @@
+import type { CaState } from '../../domain/ca/state.ts';
+import { renewalReason } from '../../domain/certificate/renew.ts';
 import type { IdentityResponse } from '../../protocol/identity.ts';
+import { selectByKeys } from '../../tables/statements.ts';
 import type { AgentRoute } from '../agent-route.ts';
 import { success } from '../answer.ts';
+import { reading } from '../database.ts';
 
-/** GET /v1/agent/identity -> 200: who the gateway takes the connection for, and which trust bundle it hands out. */
+/**
+ * GET /v1/agent/identity -> 200: who the gateway takes the connection for, which trust bundle it hands out, and whether the certificate
+ * is due for renewal. Agents ask every ten minutes and renew only when they are told so.
+ */
 export const identity: AgentRoute<undefined> = {
   name: 'identity',
   body: undefined,
-  handle: ({ agent: { node, certificate }, fingerprint }, { pki }) =>
-    success({
+  async handle({ agent: { node, certificate }, fingerprint, tick }, { pki, pool }) {
+    const { rows } = await reading(() => pool.query<CaState>(selectByKeys('fleet_ca', ['fleet'])));
+    const reason = renewalReason(certificate, rows[0], tick.nowMs);
+    return success({
       node_id: node.node_id,
       status: node.status,
       certificate: {
@@ -17,5 +26,7 @@ export const identity: AgentRoute<undefined> = {
         not_after: new Date(certificate.not_after).toISOString(),
       },
       trust_bundle_sha256: pki.current.bundleSha256,
-    } satisfies IdentityResponse),
+      renewal: { due: reason !== null, reason },
+    } satisfies IdentityResponse);
+  },
 };

@@ -6,7 +6,7 @@ import { type HostFacts, hostFactsDiffer } from '../../domain/node/host-facts.ts
 import { LeaseRequest } from '../../protocol/lease.ts';
 import type { CommandOutcome } from '../../transactor/command.ts';
 import { type AgentCall, type AgentRoute, commandOptions, goneSignal } from '../agent-route.ts';
-import { type Answer, refused, success } from '../answer.ts';
+import { type Answer, refused, success, withoutWork } from '../answer.ts';
 import { reading } from '../database.ts';
 import type { HostSightings } from '../host-sightings.ts';
 import type { Services } from '../services.ts';
@@ -18,7 +18,7 @@ type Call = AgentCall<LeaseRequest>;
 const FACTS_EVERY_MS = 10_000;
 
 /**
- * POST /v1/agent/lease -> 200 {job or null, target_version, log_head} | 403 node_not_active. With `wait_seconds` an empty answer is
+ * POST /v1/agent/lease -> 200 {job or null, target_version, log_head} | 403 node_not_active or node_lost. With `wait_seconds` an empty answer is
  * held back until a job is queued; who asks is authenticated again each time something has changed, and once more before the answer.
  */
 export const lease: AgentRoute<LeaseRequest> = {
@@ -46,7 +46,7 @@ async function recordPresence(call: Call, { transactor, liveness, hosts }: Servi
   const { host } = body.capabilities;
   if (node.status !== 'active') {
     liveness.heard(node.node_id, tick.nowMs, host.data_disk_free_gb);
-    return refused({ code: 'node_not_active', details: { status: node.status } });
+    return withoutWork(node.status);
   }
   const facts = factsOf(body);
   if (hostFactsDiffer(facts, node) && tick.nowMs - (node.host_facts_at ?? 0) >= FACTS_EVERY_MS) {
@@ -87,11 +87,10 @@ async function waitForJob(first: Call, services: Services, waitMs: number): Prom
     await wakes.moved(call.tick, { ms, signal });
     const { tick, result } = await loader.identify(call.fingerprint);
     if (!result.ok) return refused(result.refusal);
-    if (result.value.node.status !== 'active') {
-      return refused({ code: 'node_not_active', details: { status: result.value.node.status } });
-    }
     call = { ...call, agent: result.value, tick };
-    liveness.heard(call.agent.node.node_id, tick.nowMs);
+    const { node } = call.agent;
+    liveness.heard(node.node_id, tick.nowMs);
+    if (node.status !== 'active') return withoutWork(node.status);
   }
 }
 

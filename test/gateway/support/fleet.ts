@@ -12,10 +12,12 @@ import type { Pool } from '../../../src/domain/fields.ts';
 import { readGatewayConfig } from '../../../src/gateway/config.ts';
 import type { EnrollRates } from '../../../src/gateway/enroll-limits.ts';
 import { type Gateway, startGateway } from '../../../src/gateway/gateway.ts';
+import type { IssuanceServices } from '../../../src/gateway/issuance.ts';
 import type { Ticker } from '../../../src/gateway/pki-holder.ts';
 import { ensureDevelopmentPki } from '../../../src/pki/development-ca.ts';
 import type { PkiPaths } from '../../../src/pki/files.ts';
 import { loadPki, type PkiSet } from '../../../src/pki/pki-set.ts';
+import type { Signer } from '../../../src/pki/signer.ts';
 import type { CommandDefinition, CommandOutcome } from '../../../src/transactor/command.ts';
 import { Transactor } from '../../../src/transactor/transactor.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -200,6 +202,12 @@ export function gatewayEnvironment(
     PUSHLEFT_AGENT_CA_KEY: pki.caKey,
     ...env,
   };
+}
+
+/** What issuing asks of PKI files that never change: these signers, the first of which is of the CA in the files. */
+export function pkiOf(signer: Signer, ...more: readonly Signer[]): IssuanceServices['pki'] {
+  const signers = new Map([signer, ...more].map((each) => [each.caSha256, each]));
+  return { current: { signer, signers }, reload: () => Promise.resolve() };
 }
 
 /** A new P-256 key. */

@@ -22,6 +22,7 @@ const ROUTES: readonly (readonly [name: string, method: string, path: string, bo
   ['complete', 'POST', `/v1/agent/jobs/${randomUUID()}/complete`, { lease_token: 'a'.repeat(43), ...SUCCEEDED }],
   ['source', 'GET', `/v1/agent/jobs/${randomUUID()}/source`, undefined],
   ['identity', 'GET', '/v1/agent/identity', undefined],
+  ['renew', 'POST', '/v1/agent/certificate/renew', { csr_pem: 'x' }],
   ['healthz', 'GET', '/healthz', undefined],
   ['no route', 'GET', '/v1/agent/nothing', undefined],
 ];

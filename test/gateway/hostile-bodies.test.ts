@@ -33,6 +33,7 @@ const honest = [
   { listener: 'agent', path: `/v1/agent/jobs/${jobId}/complete`, body: { lease_token: 'a'.repeat(43), ...SUCCEEDED } },
   { listener: 'agent', path: `/v1/agent/jobs/${jobId}/source`, body: {} },
   { listener: 'agent', path: '/v1/agent/identity', body: {} },
+  { listener: 'agent', path: '/v1/agent/certificate/renew', body: { csr_pem: createCsr(jobId, newKey()) } },
   { listener: 'agent', path: '/healthz', body: {} },
   {
     listener: 'enroll',

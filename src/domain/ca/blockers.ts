@@ -23,7 +23,7 @@ const mustMove: Readonly<Record<NodeStatus, boolean>> = {
 
 /**
  * Who would be locked out if the old CA went now: nodes that have not used a certificate of the new one, and secrets that are still good
- * whose holder would not believe a gateway with a certificate of the new one. `certificates` are those that are not revoked.
+ * whose holder would not believe a gateway with a certificate of the new one, or may not have got its certificate yet. `certificates` are those that are not revoked.
  */
 export function rotationBlockers(
   newCaSha256: string,
@@ -58,13 +58,15 @@ function pendingEnrollment(
   own: readonly CertificateState[],
   now: number,
 ): readonly Found[] {
-  if (node.status === 'retired' || node.provision_state === 'failed') return [];
   const blind = node.armed_secrets.filter((s) => s.expires_at > now && !s.ca_sha256s.includes(newCaSha256));
   if (blind.length > 0) {
     return [{ reason: 'secret_without_new_ca', until: Math.max(...blind.map((secret) => secret.expires_at)) }];
   }
-  // Its secret is used up and the answer may be lost: the retry gets the same certificate, which must not be revoked meanwhile.
-  const redeemed = own.filter((c) => c.issuer_ca_sha256 !== newCaSha256 && c.first_used_at === null);
+  // Giving a node up and retiring it disarm its secrets; one that was armed since is good after a retry.
+  if (node.status === 'retired' || node.provision_state === 'failed') return [];
+  // Its secret is used up and the answer may be lost. Then the host tries again, and must find what it was given, also by the new CA, at
+  // a gateway that it believes by nothing but the CAs it came with.
+  const redeemed = own.filter((c) => c.first_used_at === null);
   const ends = redeemed.flatMap((c) =>
     c.secret_expires_at !== null && c.secret_expires_at > now ? [c.secret_expires_at] : [],
   );

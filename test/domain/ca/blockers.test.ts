@@ -145,6 +145,9 @@ describe('a secret is armed', () => {
   test('when it has ended: does not block', async () =>
     expect(await blockers([...requested, armed(CA)], secretEnds - START + 5)).toEqual([]));
 
+  test('after its node was given up: good once that is retried, so it blocks', async () =>
+    expect(await blockers([...requested, sample.node_provisioning_failed, armed(CA)], 0)).toEqual([blind]));
+
   test.each([
     ['given up', [...requested, armed(CA), sample.node_provisioning_failed]],
     ['retired', [...enrolled, ...issuing, armed(CA), sample.node_retired]],
@@ -167,10 +170,10 @@ describe('a secret was redeemed and the answer may be lost', () => {
   test('when the secret has ended, not signed yet: does not block', async () =>
     expect(await blockers(authorized, secretEnds - START)).toEqual([]));
 
-  test('by the new CA: does not block', async () =>
+  test('by the new CA: enrolling all the same, the host may trust only the old one until it has its answer', async () =>
     expect(
       await blockers([...provisioned, ...issuing, make('certificate_authorized', { issuer_ca_sha256: NEW_CA })], 0),
-    ).toEqual([]));
+    ).toEqual([enrolling]));
 
   test('used: only never_renewed', async () =>
     expect(await blockers([...enrolled, sample.certificate_first_used, ...issuing], 0)).toEqual([neverRenewed]));

@@ -32,10 +32,11 @@ export function authorizeEnrollment(
   { node, given, ca }: { node: NodeState | undefined; given: CertificateState | undefined; ca: CaState | undefined },
   { now, at }: DecisionTime,
 ): Decision {
-  if (given !== undefined) return replayEnrollment(enrollment, given, node, now);
   const cause = node === undefined || node.provision_state === 'failed' ? undefined : causes[node.status];
-  const secret = node?.armed_secrets.find((s) => s.sha256 === enrollment.secret_sha256 && s.expires_at > now);
-  if (node === undefined || cause === undefined || secret === undefined) return refuse('enrollment_refused');
+  if (node === undefined || cause === undefined) return refuse('enrollment_refused');
+  if (given !== undefined) return replayEnrollment(enrollment, given, now);
+  const secret = node.armed_secrets.find((s) => s.sha256 === enrollment.secret_sha256 && s.expires_at > now);
+  if (secret === undefined) return refuse('enrollment_refused');
   const refusal = refuseUnsafeClock(enrollment, { now, at }) ?? refuseIssuer(enrollment, ca);
   if (refusal !== undefined) return refusal;
   const authorized = append(nodeStream(node.node_id), {
@@ -45,20 +46,14 @@ export function authorizeEnrollment(
   return replying(authorized, { certificate_id: enrollment.certificate_id, certificate_pem: null });
 }
 
-function replayEnrollment(
-  enrollment: Enrollment,
-  given: CertificateState,
-  node: NodeState | undefined,
-  now: number,
-): Decision {
+function replayEnrollment(enrollment: Enrollment, given: CertificateState, now: number): Decision {
   const spent =
     given.public_key_spki !== enrollment.public_key_spki ||
     given.node_id !== enrollment.node_id ||
     given.first_used_at !== null ||
     given.revoked_at !== null ||
     (given.secret_expires_at ?? 0) <= now;
-  if (spent || node === undefined || node.provision_state === 'failed') return refuse('enrollment_refused');
-  return replay(given);
+  return spent ? refuse('enrollment_refused') : replay(given);
 }
 
 /** Tells a caller what it was given before: the certificate, or all that is needed to sign it after all. */

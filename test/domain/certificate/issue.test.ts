@@ -1,18 +1,30 @@
 import { describe, expect, test } from 'vitest';
 import { recordIssuedCommand } from '../../../src/commands/certificate.ts';
+import type { FleetEvent } from '../../../src/domain/event/catalogue.ts';
 import {
   digest,
   enrolled,
+  issuing,
   make,
   pem,
   provisioned,
+  renewed,
   SECOND_SECRET,
   SECOND_SERIAL,
+  SERIAL,
   sample,
 } from '../../support/events.ts';
 import { given, refusal } from '../../support/given.ts';
 import { enrollAgain, signed, signedAgain } from './fixtures.ts';
 
+const ofOldCa = make('certificate_authorized', {
+  certificate_id: SECOND_SERIAL,
+  cause: 'renewal',
+  secret_sha256: null,
+  secret_expires_at: null,
+  tbs_sha256: signedAgain.tbs_sha256,
+  replaces_id: SERIAL,
+});
 const authorized = [...provisioned, sample.certificate_authorized];
 
 describe('a certificate was signed', () => {
@@ -75,4 +87,36 @@ describe('a certificate was signed', () => {
     expect(await given(...authorized, sample.node_provisioning_failed).when(recordIssuedCommand, signed)).toEqual(
       refusal('enrollment_refused'),
     ));
+
+  test('the node was retired meanwhile: refused', async () =>
+    expect(await given(...authorized, sample.node_retired).when(recordIssuedCommand, signed)).toEqual(
+      refusal('enrollment_refused'),
+    ));
+});
+
+describe('a renewed certificate was signed', () => {
+  const [renewal, issued] = renewed;
+  const history = [...enrolled, sample.certificate_first_used, ...(renewal === undefined ? [] : [renewal])];
+
+  test('in force: certificate_issued alone', async () =>
+    expect(await given(...history).when(recordIssuedCommand, signedAgain)).toEqual([issued]));
+
+  test.each<[string, FleetEvent]>([
+    ['revoked', make('certificates_revoked', { certificate_ids: [SECOND_SERIAL] })],
+    ['superseded', make('certificates_revoked', { certificate_ids: [SECOND_SERIAL], reason: 'superseded' })],
+    ['of a node retired', sample.node_retired],
+  ])('%s before it was signed: refused as unknown', async (_, event) =>
+    expect(await given(...history, event).when(recordIssuedCommand, signedAgain)).toEqual(
+      refusal('certificate_unknown'),
+    ),
+  );
+
+  test('authorised by the old CA, signed while the new one issues: certificate_issued', async () =>
+    expect(await given(...enrolled, ofOldCa, ...issuing).when(recordIssuedCommand, signedAgain)).toEqual([issued]));
+
+  test('authorised by the old CA, signed after the rotation: refused as unknown', async () => {
+    const completed = make('ca_rotation_completed', { revoked_certificate_ids: [SERIAL, SECOND_SERIAL] });
+    const history = given(...enrolled, ofOldCa, ...issuing, completed);
+    expect(await history.when(recordIssuedCommand, signedAgain)).toEqual(refusal('certificate_unknown'));
+  });
 });

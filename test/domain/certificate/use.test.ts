@@ -3,6 +3,7 @@ import { recordFirstUseCommand, revokeCertificatesCommand } from '../../../src/c
 import type { FleetEvent } from '../../../src/domain/event/catalogue.ts';
 import {
   CERTIFICATE_LIFETIME_MS,
+  digest,
   enrolled,
   FINGERPRINT,
   forOtherNode,
@@ -10,6 +11,7 @@ import {
   NODE,
   OTHER_NODE,
   provisioned,
+  renewed,
   SECOND_FINGERPRINT,
   SECOND_SERIAL,
   SERIAL,
@@ -74,6 +76,94 @@ describe('a certificate is used for the first time', () => {
         .after(CERTIFICATE_LIFETIME_MS)
         .when(recordFirstUseCommand, use),
     ).toEqual(refusal('certificate_unknown')));
+});
+
+describe('a certificate that came after others is used for the first time', () => {
+  const THIRD_SERIAL = '0d'.repeat(16);
+  const third = make('certificate_authorized', { certificate_id: THIRD_SERIAL, replaces_id: SERIAL });
+  const thirdIssued = make('certificate_issued', { certificate_id: THIRD_SERIAL, fingerprint: digest('f4') });
+  const history = [...enrolled, sample.certificate_first_used, ...renewed, third, thirdIssued];
+  const usedSecond = make('certificate_first_used', {
+    certificate_id: SECOND_SERIAL,
+    fingerprint: SECOND_FINGERPRINT,
+  });
+  const usedThird = make('certificate_first_used', { certificate_id: THIRD_SERIAL, fingerprint: digest('f4') });
+  const superseded = (...certificate_ids: string[]) =>
+    make('certificates_revoked', { certificate_ids, reason: 'superseded' });
+
+  test('the newest: every older one is revoked with it, unused siblings too', async () =>
+    expect(await given(...history).when(recordFirstUseCommand, { fingerprint: digest('f4') })).toEqual([
+      usedThird,
+      superseded(SERIAL, SECOND_SERIAL),
+    ]));
+
+  test('not the newest: only those before it are revoked', async () =>
+    expect(await given(...history).when(recordFirstUseCommand, { fingerprint: SECOND_FINGERPRINT })).toEqual([
+      usedSecond,
+      superseded(SERIAL),
+    ]));
+
+  test('the newest after that: the other one is revoked', async () =>
+    expect(
+      await given(...history, usedSecond, superseded(SERIAL)).when(recordFirstUseCommand, {
+        fingerprint: digest('f4'),
+      }),
+    ).toEqual([usedThird, superseded(SECOND_SERIAL)]));
+
+  test('an older one that is not signed yet: revoked too', async () =>
+    expect(
+      await given(...enrolled, ...renewed.slice(0, 1), third, thirdIssued).when(recordFirstUseCommand, {
+        fingerprint: digest('f4'),
+      }),
+    ).toEqual([usedThird, superseded(SERIAL, SECOND_SERIAL)]));
+
+  test('older ones are revoked already: certificate_first_used alone', async () =>
+    expect(
+      await given(...enrolled, ...renewed, sample.certificates_revoked).when(recordFirstUseCommand, {
+        fingerprint: SECOND_FINGERPRINT,
+      }),
+    ).toEqual([usedSecond]));
+
+  test('the old one until then: no new event, it stays in force', async () =>
+    expect(await given(...history).when(recordFirstUseCommand, { fingerprint: FINGERPRINT })).toEqual([]));
+
+  test("another node's: stay in force", async () => {
+    const other = forOtherNode(enrolled);
+    expect(await given(...enrolled, ...other).when(recordFirstUseCommand, { fingerprint: SECOND_FINGERPRINT })).toEqual(
+      [
+        make('certificate_first_used', {
+          certificate_id: SECOND_SERIAL,
+          node_id: OTHER_NODE,
+          fingerprint: SECOND_FINGERPRINT,
+        }),
+      ],
+    );
+  });
+});
+
+describe('one certificate is revoked', () => {
+  const revoke = (certificate_id: string, node_id = NODE) => ({ node_id, certificate_id });
+  const two = [...enrolled, ...renewed];
+
+  test('one of two: certificates_revoked names it alone', async () =>
+    expect(await given(...two).when(revokeCertificatesCommand, revoke(SECOND_SERIAL))).toEqual([
+      make('certificates_revoked', { certificate_ids: [SECOND_SERIAL] }),
+    ]));
+
+  test('revoked before: no new event', async () =>
+    expect(await given(...two, sample.certificates_revoked).when(revokeCertificatesCommand, revoke(SERIAL))).toEqual(
+      [],
+    ));
+
+  test('unknown: refused', async () =>
+    expect(await given(...enrolled).when(revokeCertificatesCommand, revoke(SECOND_SERIAL))).toEqual(
+      refusal('certificate_not_found', { certificate: SECOND_SERIAL }),
+    ));
+
+  test("another node's: refused", async () =>
+    expect(
+      await given(...enrolled, ...forOtherNode(enrolled)).when(revokeCertificatesCommand, revoke(SECOND_SERIAL)),
+    ).toEqual(refusal('certificate_not_found', { certificate: SECOND_SERIAL })));
 });
 
 describe('certificates are revoked', () => {

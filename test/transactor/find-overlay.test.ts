@@ -2,9 +2,19 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FleetEvent } from '../../src/domain/event/catalogue.ts';
 import type { RecordedEvent } from '../../src/domain/event/recorded.ts';
-import { queuedForNode, queuedForPool } from '../../src/transactor/finders.ts';
+import type { AnyFinder, FinderArguments } from '../../src/transactor/find.ts';
+import {
+  allCertificatesInForce,
+  certificatesInForce,
+  nodesInStatus,
+  queuedForNode,
+  queuedForPool,
+  rotationByCa,
+  rotationFromCa,
+} from '../../src/transactor/finders.ts';
 import { RowView } from '../../src/transactor/row-view.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { generateHistory } from '../support/history.ts';
 
 let database: TestDatabase;
 
@@ -23,6 +33,9 @@ const step = fc.record({
   what: fc.constantFrom('queue_node', 'queue_pool', 'lease', 'expire', 'complete'),
   kind: fc.constantFrom('diagnose_host', 'build'),
 });
+
+/** How much of a history is written already. */
+const share = fc.double({ min: 0, max: 1, noNaN: true });
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -67,37 +80,65 @@ function eventOf(job: number, what: Step['what'], kind: string, status: string |
   return { type: 'job_completed', data: { ...lease, result_sha256: digest } };
 }
 
+/** What each search finds in the overlay of what is not written yet, and what it finds once that is. */
+async function searchBoth(
+  events: readonly RecordedEvent[],
+  written: number,
+  searches: readonly { find: AnyFinder; args: FinderArguments }[],
+) {
+  const client = await database.pool.connect();
+  try {
+    await client.query('BEGIN');
+    const before = new RowView(client);
+    for (const event of events.slice(0, written)) await before.fold(event);
+    for (const statement of before.changes()) await client.query(statement);
+    const view = new RowView(client);
+    for (const event of events.slice(written)) await view.fold(event);
+    const overlaid = [];
+    for (const { find, args } of searches) overlaid.push(await view.find(find, args));
+    for (const statement of view.changes()) await client.query(statement);
+    const flushed = [];
+    for (const { find, args } of searches) flushed.push(await new RowView(client).find(find, args));
+    return { overlaid, flushed };
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
+}
+
 test('find in the overlay equals flush, then query: whatever part of the history is not written yet', async () => {
-  const finders = [
+  const searches = [
     { find: { ...queuedForNode, limit: 3 }, args: { node_id: uuid(100), kinds: ['diagnose_host', 'build'] } },
     { find: { ...queuedForNode, limit: 1 }, args: { node_id: uuid(100), kinds: ['build'] } },
     { find: { ...queuedForPool, limit: 2 }, args: { pool: 'build', kinds: ['build', 'diagnose_host'] } },
   ];
-  const property = fc.asyncProperty(
-    fc.array(step, { maxLength: 40 }),
-    fc.double({ min: 0, max: 1, noNaN: true }),
-    async (steps, share) => {
-      const events = history(steps);
-      const written = Math.floor(events.length * share);
-      const client = await database.pool.connect();
-      try {
-        await client.query('BEGIN');
-        const before = new RowView(client);
-        for (const event of events.slice(0, written)) await before.fold(event);
-        for (const statement of before.changes()) await client.query(statement);
-        const view = new RowView(client);
-        for (const event of events.slice(written)) await view.fold(event);
-        const overlaid = [];
-        for (const { find, args } of finders) overlaid.push(await view.find(find, args));
-        for (const statement of view.changes()) await client.query(statement);
-        const flushed = [];
-        for (const { find, args } of finders) flushed.push(await new RowView(client).find(find, args));
-        expect(overlaid).toEqual(flushed);
-      } finally {
-        await client.query('ROLLBACK');
-        client.release();
-      }
-    },
-  );
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), share, async (steps, part) => {
+    const events = history(steps);
+    const { overlaid, flushed } = await searchBoth(events, Math.floor(events.length * part), searches);
+    expect(overlaid).toEqual(flushed);
+  });
   await fc.assert(property, { numRuns: 300 });
+});
+
+test('nodes by status, certificates that are not revoked and rotations by CA: the same', async () => {
+  let found = 0;
+  const property = fc.asyncProperty(fc.integer(), share, async (seed, part) => {
+    const events = await generateHistory(seed, 600);
+    const nodes = events.flatMap(({ type, data }) => (type === 'node_enrolled' ? [data.node_id] : []));
+    const cas = events.flatMap(({ type, data }) => (type === 'ca_rotation_begun' ? [data] : []));
+    const searches = [
+      { find: { ...allCertificatesInForce, limit: 7 }, args: {} },
+      { find: allCertificatesInForce, args: {} },
+      { find: nodesInStatus, args: { statuses: ['active', 'unhealthy', 'draining'] } },
+      { find: { ...nodesInStatus, limit: 2 }, args: { statuses: ['active', 'provisioning'] } },
+      ...nodes.slice(0, 3).map((node_id) => ({ find: certificatesInForce, args: { node_id } })),
+      ...cas.slice(0, 2).map(({ ca_sha256 }) => ({ find: rotationByCa, args: { ca_sha256 } })),
+      ...cas.slice(0, 1).map(({ previous_ca_sha256: ca_sha256 }) => ({ find: rotationFromCa, args: { ca_sha256 } })),
+    ];
+    const { overlaid, flushed } = await searchBoth(events, Math.floor(events.length * part), searches);
+    expect(overlaid).toEqual(flushed);
+    found += flushed.flat().length;
+  });
+  await fc.assert(property, { numRuns: 15 });
+  expect(found).toBeGreaterThan(100);
 });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { beginRotationCommand, initializeCaCommand } from '../../src/commands/ca.ts';
 import { requestNodeCommand } from '../../src/commands/node.ts';
 import { DECISION_LOCK } from '../../src/database/locks.ts';
 import { append, nothing, refuse } from '../../src/domain/decision.ts';
@@ -7,6 +8,7 @@ import { nodeStream } from '../../src/domain/stream.ts';
 import type { CommandDefinition } from '../../src/transactor/command.ts';
 import type { Transactor } from '../../src/transactor/transactor.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { sample } from '../support/events.ts';
 import { execute, nodeRequest, OPERATOR, testTransactor } from '../support/fleet.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -113,6 +115,40 @@ describe('a batch', () => {
     await lock.release();
     await gathering;
     expect((await Promise.all(twins)).map((outcome) => outcome.ok)).toEqual([true, false]);
+  });
+
+  test('one of its commands is refused on record: the event is in the log and the tables, the others take place', async () => {
+    const { data } = sample.ca_initialized;
+    expect(await execute(transactor, initializeCaCommand, data)).toMatchObject({ ok: true });
+    await using lock = await holdLock();
+    const begin = { ...sample.ca_rotation_begun.data, previous_ca_sha256: sample.ca_rotation_begun.data.ca_sha256 };
+    const options = { actor: OPERATOR, commandId: randomUUID() };
+    const gathering = execute(transactor, requestNodeCommand, nodeRequest());
+    const refused = [0, 1].map(() => transactor.execute(beginRotationCommand, begin, options));
+    const after = execute(transactor, requestNodeCommand, nodeRequest());
+    const before = (await logTypes()).length;
+    await lock.release();
+    await gathering;
+    const [first, second] = await Promise.all(refused);
+    expect(first).toMatchObject({
+      ok: false,
+      refusal: { code: 'ca_files_differ' },
+      events: [{ position: before + 2, type: 'ca_rotation_refused' }],
+    });
+    expect(second).toEqual(first);
+    expect(await after).toMatchObject({ ok: true, events: [{ position: before + 3 }] });
+    expect((await logTypes()).slice(before)).toEqual([
+      'node_provisioning_requested',
+      'ca_rotation_refused',
+      'node_provisioning_requested',
+    ]);
+    const { rows } = await database.pool.query(
+      "SELECT type FROM fleet.fleet_events WHERE stream = 'ca-fleet' ORDER BY position",
+    );
+    expect(rows).toEqual([{ type: 'ca_initialized' }, { type: 'ca_rotation_refused' }]);
+    // A retry after the answer was lost, in a batch of its own: remembered.
+    expect(await transactor.execute(beginRotationCommand, begin, options)).toEqual(first);
+    expect(await logTypes()).toHaveLength(before + 3);
   });
 
   test('one of its commands throws: only that one fails', async () => {

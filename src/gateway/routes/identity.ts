@@ -1,3 +1,4 @@
+import { FLEET } from '../../../projections/fleet-ca.ts';
 import type { CaState } from '../../domain/ca/state.ts';
 import { renewalReason } from '../../domain/certificate/renew.ts';
 import type { IdentityResponse } from '../../protocol/identity.ts';
@@ -14,7 +15,7 @@ export const identity: AgentRoute<undefined> = {
   name: 'identity',
   body: undefined,
   async handle({ agent: { node, certificate }, fingerprint, tick }, { pki, pool }) {
-    const { rows } = await reading(() => pool.query<CaState>(selectByKeys('fleet_ca', ['fleet'])));
+    const { rows } = await reading(() => pool.query<CaState>(selectByKeys('fleet_ca', [FLEET])));
     const reason = renewalReason(certificate, rows[0], tick.nowMs);
     return success({
       node_id: node.node_id,

@@ -9,6 +9,7 @@ const provisionExitCodes = {
   ...refusalExitCodes,
   name_invalid: usage,
   user_data_invalid: usage,
+  ca_file_unusable: usage,
   cidr_invalid: usage,
   cidrs_missing: usage,
   cidrs_too_many: usage,

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import {
   armSecretCommand,
   failProvisioningCommand,
@@ -13,14 +12,12 @@ import { findOrCreateServer, findServer } from '../hetzner/find-or-create-server
 import { nodeLabels } from '../hetzner/labels.ts';
 import type { HetznerRefusal } from '../hetzner/refusal.ts';
 import type { ResolvedPlacement } from '../hetzner/validate.ts';
-import { parseBundle } from '../pki/bundle.ts';
-import { sha256Hex } from '../pki/certificate.ts';
+import { type CaBundle, caBundleLines } from './ca-bundle.ts';
+import { newEnrollmentSecret } from './enrollment-secret.ts';
 import type { NodeLock } from './node-lock.ts';
 import { done, retryRemedy, type StepResult, stop, stopForProvider } from './outcome.ts';
 import { resolvePlacement, userDataOf } from './plan.ts';
 import type { Run } from './run.ts';
-
-const SECRET_BYTES = 32;
 
 /**
  * Gives the node its one server. The look by label comes first: a server that carries it is adopted, and its user-data holds a secret
@@ -101,10 +98,13 @@ async function createServer(
   firewallId: number,
 ): Promise<StepResult<unknown>> {
   const { settings, randomBytes } = run.ports;
-  const secret = randomBytes(SECRET_BYTES);
-  const rendered = userDataOf(node.node_id, settings, secret.toString('hex'));
+  const caBundle = await run.ports.readCaBundle();
+  if (!caBundle.ok) return caBundle;
+  const secret = newEnrollmentSecret(randomBytes);
+  const rendered = userDataOf(node.node_id, settings, caBundle.value, secret.hex);
   if (!rendered.ok) return stop('user_data_invalid', rendered.problems.join('; '));
-  const armed = await armSecret(run, node, secret);
+  for (const line of caBundleLines(caBundle.value)) run.say('secret', line);
+  const armed = await armSecret(run, node, secret.sha256, caBundle.value);
   if (!armed.ok) return armed;
   // The moment in which two operators would make two servers.
   await lock.check();
@@ -144,14 +144,13 @@ async function giveUpOrResume(
   return failed.ok ? stopForProvider([refusal], retryRemedy(name)) : failed;
 }
 
-/** Only the digest (of the bytes, not of their hex) is ever written down; the secret itself goes into the user-data and nowhere else. */
-function armSecret(run: Run, { node_id }: NodeState, secret: Buffer) {
-  const { secretTtlMs, gatewayCaPem } = run.ports.settings;
-  const ca_sha256s = (parseBundle(gatewayCaPem) ?? []).map((ca) => sha256Hex(ca.raw));
+/** Only the digest is ever written down; the secret itself goes into the user-data and nowhere else. */
+function armSecret(run: Run, { node_id }: NodeState, secret_sha256: string, { caSha256s }: CaBundle) {
+  const { secretTtlMs } = run.ports.settings;
   return run.append(
     'secret',
     armSecretCommand,
-    { node_id, secret_sha256: hash('sha256', secret), ttl_ms: secretTtlMs, ca_sha256s },
+    { node_id, secret_sha256, ttl_ms: secretTtlMs, ca_sha256s: caSha256s },
     `an enrolment secret is armed for ${secretTtlMs / 1_000} s`,
   );
 }

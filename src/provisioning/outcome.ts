@@ -10,6 +10,7 @@ export type ProvisionRefusalCode =
   | HetznerRefusalCode
   | 'name_invalid'
   | 'user_data_invalid'
+  | 'ca_file_unusable'
   | 'node_locked'
   | 'lock_lost'
   | 'interrupted'

@@ -3,6 +3,7 @@ import { type Pool, slug } from '../domain/fields.ts';
 import { renderUserData } from '../hetzner/cloud-init/render.ts';
 import { parseOperatorCidrs } from '../hetzner/firewall-rules.ts';
 import { type ResolvedPlacement, validatePlacement } from '../hetzner/validate.ts';
+import type { CaBundle } from './ca-bundle.ts';
 import { generateNodeName, isNodeName } from './name.ts';
 import { done, type ProvisionRefusal, type StepResult, stop, stopForProvider } from './outcome.ts';
 import type { ProvisioningPorts } from './ports.ts';
@@ -24,6 +25,7 @@ export interface NodePlan {
   readonly nodeId: string;
   readonly name: string;
   readonly placement: ResolvedPlacement;
+  readonly caBundle: CaBundle;
 }
 
 const NAME_ATTEMPTS = 5;
@@ -33,14 +35,15 @@ const NAME_ATTEMPTS = 5;
  * What needs no call comes first; then every problem at the provider at once.
  */
 export async function planNode(run: Run, request: ProvisionRequest): Promise<StepResult<NodePlan>> {
-  const mistakes = [...mistakesOf(request), ...mistakesOfSettings(run.nodeId, run.ports.settings)];
-  if (mistakes.length > 0) return { ok: false, refusals: mistakes };
+  const caBundle = await run.ports.readCaBundle();
+  const mistakes = [...mistakesOf(request), ...mistakesOfSettings(run.nodeId, run.ports.settings, caBundle)];
+  if (!caBundle.ok || mistakes.length > 0) return { ok: false, refusals: mistakes };
   run.say('validate', `checking ${request.serverType} in ${request.region} with ${request.image}`);
   const [placement, name] = await Promise.all([resolvePlacement(run, request), freeName(run, request)]);
   if (!placement.ok || !name.ok) {
     return { ok: false, refusals: [placement, name].flatMap((check) => (check.ok ? [] : check.refusals)) };
   }
-  return done({ nodeId: run.nodeId, name: name.value, placement: placement.value });
+  return done({ nodeId: run.nodeId, name: name.value, placement: placement.value, caBundle: caBundle.value });
 }
 
 /** Finds type, location, image, SSH keys and placement group at the provider. */
@@ -55,8 +58,13 @@ export async function resolvePlacement(
 }
 
 /** User-data of a node; undefined secret: a stand-in of the same length, to see whether the rest fits. */
-export function userDataOf(nodeId: string, settings: ProvisioningPorts['settings'], enrollmentSecret = '0'.repeat(64)) {
-  const { gatewayUrl, enrollUrl, releaseUrl, agentVersion, releasePublicKey, gatewayCaPem } = settings;
+export function userDataOf(
+  nodeId: string,
+  settings: ProvisioningPorts['settings'],
+  { pem: gatewayCaPem }: CaBundle,
+  enrollmentSecret = '0'.repeat(64),
+) {
+  const { gatewayUrl, enrollUrl, releaseUrl, agentVersion, releasePublicKey } = settings;
   return renderUserData({
     nodeId,
     enrollmentSecret,
@@ -91,13 +99,25 @@ function mistakesOf({ name, region, serverType, image, placementGroup }: Provisi
   return mistakes;
 }
 
-function mistakesOfSettings(nodeId: string, settings: ProvisioningPorts['settings']): readonly ProvisionRefusal[] {
+function mistakesOfSettings(
+  nodeId: string,
+  settings: ProvisioningPorts['settings'],
+  caBundle: StepResult<CaBundle>,
+): readonly ProvisionRefusal[] {
   const cidrs = parseOperatorCidrs(settings.operatorCidrs);
-  const rendered = userDataOf(nodeId, settings);
   return [
     ...(cidrs.ok ? [] : stopForProvider([cidrs.refusal]).refusals),
-    ...(rendered.ok ? [] : stop('user_data_invalid', rendered.problems.join('; ')).refusals),
+    ...(caBundle.ok ? mistakesOfUserData(nodeId, settings, caBundle.value) : caBundle.refusals),
   ];
+}
+
+function mistakesOfUserData(
+  nodeId: string,
+  settings: ProvisioningPorts['settings'],
+  caBundle: CaBundle,
+): readonly ProvisionRefusal[] {
+  const rendered = userDataOf(nodeId, settings, caBundle);
+  return rendered.ok ? [] : stop('user_data_invalid', rendered.problems.join('; ')).refusals;
 }
 
 /** The given name when no server has it, else a generated one that is free. */

@@ -2,6 +2,7 @@ import type { NodeState } from '../domain/node/state.ts';
 import type { HetznerApi, HetznerClock } from '../hetzner/api.ts';
 import type { HetznerLog } from '../hetzner/transport.ts';
 import type { AppendedEvent, CommandDefinition, CommandOutcome } from '../transactor/command.ts';
+import type { CaBundleReader } from './ca-bundle.ts';
 import type { ProvisioningSettings } from './config.ts';
 import type { NodeLocker } from './node-lock.ts';
 
@@ -19,7 +20,6 @@ export interface ProvisioningPorts {
     ProvisioningSettings,
     | 'sshKeys'
     | 'operatorCidrs'
-    | 'gatewayCaPem'
     | 'gatewayUrl'
     | 'enrollUrl'
     | 'releaseUrl'
@@ -27,6 +27,8 @@ export interface ProvisioningPorts {
     | 'agentVersion'
     | 'secretTtlMs'
   >;
+  /** The CAs that a new host is told, as they are when its user-data is rendered. */
+  readonly readCaBundle: CaBundleReader;
   readonly waits: ProvisioningWaits;
   readonly clock: HetznerClock;
   readonly randomBytes: (size: number) => Buffer;

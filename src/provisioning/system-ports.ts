@@ -6,6 +6,7 @@ import { DEFAULT_WAITS } from '../hetzner/waiting.ts';
 import { columns, readDatabase } from '../read/database.ts';
 import type { CommandActor } from '../transactor/command.ts';
 import type { Transactor } from '../transactor/transactor.ts';
+import { caBundleReader } from './ca-bundle.ts';
 import type { ProvisioningSettings } from './config.ts';
 import { nodeLocker } from './node-lock.ts';
 import type { ProvisioningPorts } from './ports.ts';
@@ -33,6 +34,9 @@ export function systemPorts({
   const db = readDatabase(pool);
   return {
     settings,
+    readCaBundle: caBundleReader(settings.caFile, () =>
+      db.selectFrom('fleet.fleet_ca').select(columns('fleet_ca')).executeTakeFirst(),
+    ),
     waits: {
       providerPollMs: DEFAULT_WAITS.pollMs,
       providerTimeoutMs: DEFAULT_WAITS.timeoutMs,

@@ -24,6 +24,8 @@ export interface ReadDatabase {
   readonly 'fleet.definition': { readonly digest: string; readonly built_at: number };
   readonly 'fleet.fleet_nodes': RowOf<'fleet_nodes'>;
   readonly 'fleet.fleet_node_certificates': RowOf<'fleet_node_certificates'>;
+  readonly 'fleet.fleet_ca': RowOf<'fleet_ca'>;
+  readonly 'fleet.ca_rotations': RowOf<'ca_rotations'>;
   readonly 'fleet.jobs': RowOf<'jobs'>;
   readonly 'fleet.pool_firewalls': RowOf<'pool_firewalls'>;
   readonly 'fleet.fleet_events': RowOf<'fleet_events'>;

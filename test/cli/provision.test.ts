@@ -44,7 +44,10 @@ afterAll(async () => {
 describe('fleet provision', () => {
   test('--dry-run: checks at the provider, orders and appends nothing', async () => {
     const run = await provision(...ORDER, '--name', 'app-one', '--dry-run');
-    expect([run.code, run.stdout]).toEqual([0, 'would order app-one: cx23 in fsn1 with ubuntu-24.04\n']);
+    expect([run.code, run.stdout]).toEqual([
+      0,
+      `would order app-one: cx23 in fsn1 with ubuntu-24.04\nCA bundle: 1 CA from ${env['PUSHLEFT_FLEET_GATEWAY_CA_FILE']}\n`,
+    ]);
     expect(stub.state().servers).toEqual([]);
     expect((await database.pool.query('SELECT FROM log.events')).rowCount).toBe(0);
   });

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import * as v from 'valibot';
 import { createHetznerClient } from '../../src/hetzner/client.ts';
 import { readUserData } from '../../src/hetzner/cloud-init/read-user-data.ts';
+import { caBundleReader } from '../../src/provisioning/ca-bundle.ts';
 import { nodeLocker } from '../../src/provisioning/node-lock.ts';
 import type { ProvisionRequest } from '../../src/provisioning/plan.ts';
 import type { ProvisioningPorts } from '../../src/provisioning/ports.ts';
@@ -89,13 +90,21 @@ export async function provisioningWorld(
     await clock.sleep(ACTIONS_DONE_MS);
   }
 
-  /** The ports of one process. */
-  function ports(tap = new Tap(), changes: Partial<ProvisioningPorts['settings']> = {}): ProvisioningPorts {
+  const readCa = () => nodes.selectFrom('fleet.fleet_ca').select(columns('fleet_ca')).executeTakeFirst();
+
+  /** The ports of one process; `caFile` null: the CA bundle is taken from the log. */
+  function ports(
+    tap = new Tap(),
+    {
+      caFile = fleet.pkiPaths.trustBundle,
+      ...changes
+    }: Partial<ProvisioningPorts['settings']> & { caFile?: string | null } = {},
+  ): ProvisioningPorts {
     return {
+      readCaBundle: caBundleReader(caFile, readCa),
       settings: {
         sshKeys: ['operator'],
         operatorCidrs: ['203.0.113.0/24'],
-        gatewayCaPem: fleet.pki.bundlePem,
         gatewayUrl: fleet.gateway.agentUrl,
         enrollUrl: fleet.gateway.enrollUrl,
         releaseUrl: 'https://releases.example.org/agent',

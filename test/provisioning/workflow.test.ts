@@ -1,18 +1,24 @@
 import { hash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ProvisionOutcome } from '../../src/provisioning/outcome.ts';
 import type { ProvisionProgress } from '../../src/provisioning/ports.ts';
 import { checkRequest, provisionNode, resumeNode, retryNode } from '../../src/provisioning/provision.ts';
 import type { FaultPlanInput } from '../../stubs/hetzner/faults.ts';
 import { startFleet, type TestFleet } from '../gateway/support/fleet.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { provisioningWorld, someRequest, type World } from './support.ts';
 import { Tap } from './tap.ts';
 
+const cleanup = new AsyncDisposableStack();
 let fleet: TestFleet;
+let folder: Awaited<ReturnType<typeof temporaryDirectory>>;
 beforeAll(async () => {
-  fleet = await startFleet();
+  folder = cleanup.use(await temporaryDirectory());
+  fleet = cleanup.use(await startFleet());
 });
-afterAll(() => fleet[Symbol.asyncDispose]());
+afterAll(() => cleanup.disposeAsync());
 
 const codes = (outcome: ProvisionOutcome) => (outcome.ok ? outcome.state : outcome.refusals.map(({ code }) => code));
 const onCreate = (fault: FaultPlanInput[number]['fault']): FaultPlanInput => [
@@ -149,9 +155,9 @@ describe('refused before there is a node', () => {
       'name_invalid',
       'cidr_invalid',
     ]);
-    expect(await refusedAs(world, someRequest(), { gatewayCaPem: fleet.pki.bundlePem.repeat(60) })).toEqual([
-      'user_data_invalid',
-    ]);
+    const caFile = join(folder.path, 'large.pem');
+    await writeFile(caFile, fleet.pki.bundlePem.repeat(60));
+    expect(await refusedAs(world, someRequest(), { caFile })).toEqual(['user_data_invalid']);
     expect(world.stub.requests()).toEqual([]);
   });
 

@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core';
 import { requestNodeCommand } from '../../../src/commands/node.ts';
 import { POOLS } from '../../../src/domain/fields.ts';
 import type { NodeState } from '../../../src/domain/node/state.ts';
+import { caBundleLines } from '../../../src/provisioning/ca-bundle.ts';
 import { readProvisioningSettings } from '../../../src/provisioning/config.ts';
 import type { ProvisionOutcome } from '../../../src/provisioning/outcome.ts';
 import type { ProvisionRequest } from '../../../src/provisioning/plan.ts';
@@ -95,7 +96,7 @@ export default class FleetProvision extends OperatorCommand {
   private async sayOrder(ports: ProvisioningPorts, order: ProvisionRequest, flags: FleetChoice) {
     const plan = await checkRequest(ports, order);
     if (!plan.ok) throw provisionFailure(plan.refusals);
-    const { nodeId, name } = plan.value;
+    const { nodeId, name, caBundle } = plan.value;
     const { pool, region, serverType, image, placementGroup } = order;
     const forecast = await this.decide(
       requestNodeCommand,
@@ -111,7 +112,7 @@ export default class FleetProvision extends OperatorCommand {
       },
       { ...flags, 'dry-run': true },
     );
-    this.log('%s', `would order ${name}: ${serverType} in ${region} with ${image}`);
+    this.logLines([`would order ${name}: ${serverType} in ${region} with ${image}`, ...caBundleLines(caBundle)]);
     return { node_id: null, name, provision_state: null, ...outcomeJson(forecast) };
   }
 

@@ -49,7 +49,7 @@ async function provision() {
       apiUrl: listening.url,
       sshKeys: ['operator'],
       operatorCidrs: ['203.0.113.0/24'],
-      gatewayCaPem: fleet.pki.bundlePem,
+      caFile: fleet.pkiPaths.trustBundle,
       gatewayUrl: fleet.gateway.agentUrl,
       enrollUrl: fleet.gateway.enrollUrl,
       releaseUrl: 'https://releases.example.org/agent',

@@ -12,7 +12,9 @@ const CA_LIFETIME_SECONDS = 3650 * DAY_SECONDS;
 const GATEWAY_LIFETIME_SECONDS = 397 * DAY_SECONDS;
 /** A gateway certificate that ends sooner than this is replaced. */
 const GATEWAY_RENEW_BEFORE_MS = 30 * DAY_SECONDS * 1000;
-const LEFT_BY_A_CRASH = /^\.(?:ca|gateway|trust-bundle)\.(?:key|pem)\.[0-9a-f]+\.tmp$/;
+const LEFT_BY_A_CRASH = /^\.(?:ca|gateway|trust-bundle)\.(?:key|pem)(?:\.next|\.previous)?\.[0-9a-f]+\.tmp$/;
+/** Agents check these certificates by clocks of their own; one that is ten minutes slow must not cut its host off. */
+const BACKDATE_MS = 60 * 60 * 1000;
 
 /** The names of the gateway, and the time (ms since the epoch). */
 export interface DevelopmentPkiOptions {
@@ -38,6 +40,12 @@ export async function ensureDevelopmentPki(dir: string, options: DevelopmentPkiO
     gatewayKey: join(dir, 'gateway.key'),
     gatewayCert: join(dir, 'gateway.pem'),
   };
+  await ensurePki(paths, options);
+  return paths;
+}
+
+/** The same for files anywhere, whose folders are there. */
+export async function ensurePki(paths: PkiPaths, options: DevelopmentPkiOptions): Promise<void> {
   const caKeyPem = await ensureFile(paths.caKey, 0o600, newKeyPem);
   const caCertPem = await ensureFile(paths.caCert, 0o644, () => newCaPem(caKeyPem, options.now));
   await ensureFile(paths.trustBundle, 0o644, async () => caCertPem);
@@ -49,7 +57,6 @@ export async function ensureDevelopmentPki(dir: string, options: DevelopmentPkiO
   if (!gatewayCert.checkPrivateKey(createPrivateKey(gatewayKeyPem)) || !stillServes(gatewayCert, options)) {
     await writeFileAtomic(paths.gatewayCert, await newGatewayPem(caCertPem, caKeyPem, gatewayKeyPem, options), 0o644);
   }
-  return paths;
 }
 
 /** Temporary files of a run that was cut short: they may hold a key that nothing uses. */
@@ -80,7 +87,7 @@ async function newCaPem(caKeyPem: string, now: number): Promise<string> {
   const fields = {
     commonName: 'Pushleft development CA',
     serialHex: newSerial(randomBytes),
-    ...nominalWindow(now, CA_LIFETIME_SECONDS),
+    ...nominalWindow(now - BACKDATE_MS, CA_LIFETIME_SECONDS),
   };
   return (await selfSignedCa(caKeyPem, fields)).pem;
 }
@@ -99,7 +106,7 @@ async function newGatewayPem(
     spkiDer: createPublicKey(createPrivateKey(gatewayKeyPem)).export({ format: 'der', type: 'spki' }),
     serialHex: newSerial(randomBytes),
     issuer: signer.issuer,
-    ...nominalWindow(options.now, GATEWAY_LIFETIME_SECONDS),
+    ...nominalWindow(options.now - BACKDATE_MS, GATEWAY_LIFETIME_SECONDS),
   });
   return assembleCertificate(tbs, await signer.sign(tbs)).pem;
 }

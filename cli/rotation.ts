@@ -1,0 +1,94 @@
+import { PKI_VARIABLES } from '../src/gateway/config.ts';
+import type { PkiPaths } from '../src/pki/files.ts';
+import { nodeLocker } from '../src/provisioning/node-lock.ts';
+import type { RotationOutcome } from '../src/rotation/outcome.ts';
+import type { RotationPorts } from '../src/rotation/ports.ts';
+import { systemPorts } from '../src/rotation/system-ports.ts';
+import type { AppendedEvent } from '../src/transactor/command.ts';
+import { type FleetChoice, operatorActor } from './connection.ts';
+import { EXIT } from './exit-code.ts';
+import { Failure, refusalFailure, usageFailure } from './failure.ts';
+import { OperatorCommand } from './operator-command.ts';
+
+/** What a phase did: what --json prints. */
+export interface PhaseReport {
+  readonly changed: boolean;
+  readonly events: readonly AppendedEvent[];
+  readonly files: readonly string[];
+}
+
+const REMEDIES: Readonly<Record<Extract<RotationOutcome, { kind: 'stopped' }>['problem']['code'], string>> = {
+  ca_key_missing: 'run this on the host that holds it, or carry the CA files here and run `fleet ca sync --from DIR`',
+  gateway_certificate_unreadable: 'put the gateway’s certificate and key back, or make new ones with `fleet ca init`',
+  gateways_do_not_follow: 'see `pushleft-controller fleet ca status`',
+};
+
+/** Base of the commands that change the CA's files on a gateway's host, one at a time in the whole fleet. */
+export abstract class CaCommand extends OperatorCommand {
+  /** Runs a phase under the lock. Throws why it was refused or could not go on, as a {@link Failure}. */
+  protected async runPhase(
+    flags: FleetChoice,
+    phase: (ports: RotationPorts) => Promise<RotationOutcome>,
+  ): Promise<PhaseReport> {
+    const { variables, databaseUrl } = await this.environment(flags);
+    const paths = await this.pkiPaths(flags);
+    const actor = operatorActor(variables);
+    const events: AppendedEvent[] = [];
+    const say: RotationPorts['say'] = (line, appended = []) => {
+      events.push(...appended);
+      const told = appended.map(({ type, position }) => `${type} at ${position}`).join(', ');
+      this.log('%s', told === '' ? line : `${line} (${told})`);
+    };
+    const locked = await nodeLocker({ url: databaseUrl, program: `ca ${actor.id}` })('ca-fleet');
+    if (!locked.ok) {
+      throw new Failure(EXIT.refused, 'ca_locked', `somebody works on the CA: ${locked.holder}`, {
+        remedy: 'wait until that is done, and run this again',
+      });
+    }
+    this.onEnd(() => locked.lock.release());
+    const pool = await this.pool(flags);
+    const ports = systemPorts({ paths, pool, transactor: await this.transactor(flags), actor, say });
+    const outcome = await phase(ports);
+    switch (outcome.kind) {
+      case 'done':
+        for (const file of ports.files.changed) this.log('%s', `changed ${file}`);
+        if (!outcome.changed) this.log('nothing to do: this host is where the log says');
+        return { changed: outcome.changed, events, files: ports.files.changed };
+      case 'refused':
+        throw withNodes(refusalFailure(outcome.refusal), outcome.refusal.details['nodes']);
+      case 'stopped':
+        throw new Failure(EXIT.refused, outcome.problem.code, outcome.problem.message, {
+          remedy: REMEDIES[outcome.problem.code],
+        });
+    }
+  }
+
+  /** The files of this host's gateway, by its own variables; a local fleet's are found through its state directory. */
+  protected async pkiPaths(flags: FleetChoice): Promise<PkiPaths> {
+    const { findFleet } = await import('./connection.ts');
+    const { variables } = await findFleet(flags, process.env, process.cwd(), 'gateway');
+    const path = (name: keyof PkiPaths) => {
+      const variable = PKI_VARIABLES[name];
+      const value = variables[variable] ?? '';
+      if (value === '') throw usageFailure(`${variable} is not set`, 'run this with the variables of the gateway');
+      return value;
+    };
+    return {
+      gatewayCert: path('gatewayCert'),
+      gatewayKey: path('gatewayKey'),
+      trustBundle: path('trustBundle'),
+      caCert: path('caCert'),
+      caKey: path('caKey'),
+    };
+  }
+}
+
+/** A completion that is refused names each node with its reason. */
+function withNodes(failure: Failure, nodes: unknown): Failure {
+  if (!Array.isArray(nodes) || nodes.length === 0) return failure;
+  const { exitCode, code, message, remedy, details } = failure;
+  return new Failure(exitCode, code, `${message}: ${nodes.join('; ')}`, {
+    ...(remedy === undefined ? {} : { remedy }),
+    details,
+  });
+}

@@ -1,0 +1,141 @@
+import {
+  abortRotationCommand,
+  beginRotationCommand,
+  completeRotationCommand,
+  initializeCaCommand,
+  switchIssuerCommand,
+} from '../commands/ca.ts';
+import type { CaState } from '../domain/ca/state.ts';
+import type { RefusalCode } from '../domain/refusal.ts';
+import { describeCa, makeCa } from './make-certificates.ts';
+import { done, type RotationOutcome, stopped } from './outcome.ts';
+import type { LiveGateway, RotationPorts } from './ports.ts';
+import { installNext, reissue, settle } from './settle.ts';
+
+const LOOK_MS = 250;
+
+/** Makes the CA of this host's files known to the log. Repeating it does nothing. */
+export async function initialize(ports: RotationPorts): Promise<RotationOutcome> {
+  const pem = (await ports.files.read(ports.files.paths.caCert)) ?? '';
+  const ca = describeCa(pem);
+  if (ca === undefined) return stopped('ca_key_missing', `${ports.files.paths.caCert} holds no CA certificate`);
+  const command = { ca_sha256: ca.sha256, ca_pem: pem, not_after: ca.notAfterMs };
+  const outcome = await ports.execute(initializeCaCommand, command);
+  if (!outcome.ok) return { kind: 'refused', refusal: outcome.refusal };
+  ports.say(`the CA of the fleet is ${ca.sha256.slice(0, 16)}…`, outcome.events);
+  return done(outcome.events.length > 0);
+}
+
+/**
+ * Begins a rotation, or goes on with one that was cut off: a new CA is made, every live gateway trusts it, and then it issues. Waits up to
+ * `waitMs` for gateways; when one does not follow, the attempt is on record and nothing has changed for agents.
+ */
+export async function begin(ports: RotationPorts, waitMs: number): Promise<RotationOutcome> {
+  const { files, execute, say } = ports;
+  let ca = await ports.readCa();
+  if (ca === undefined) return refused('ca_not_initialized');
+  if (ca.rotation_id === null) {
+    const staged = (await files.staged()) ?? (await makeCa(ports.nowMs()));
+    await files.stage(staged);
+    const outcome = await execute(beginRotationCommand, {
+      rotation_id: ports.uuid(),
+      previous_ca_sha256: (await files.mainCa()) ?? '0'.repeat(64),
+      ca_sha256: staged.sha256,
+      ca_pem: staged.certPem,
+      not_after: describeCa(staged.certPem)?.notAfterMs ?? 0,
+    });
+    if (!outcome.ok) {
+      await files.removeStaged();
+      return { kind: 'refused', refusal: outcome.refusal };
+    }
+    say(`a rotation to the CA ${staged.sha256.slice(0, 16)}… has begun`, outcome.events);
+    ca = (await ports.readCa()) ?? ca;
+  }
+  const settled = await settle(ports, ca);
+  if (settled.kind !== 'done' || ca.issuing_ca_sha256 === ca.next_ca_sha256) return settled;
+  return letIssue(ports, ca, waitMs);
+}
+
+async function letIssue(ports: RotationPorts, ca: CaState, waitMs: number): Promise<RotationOutcome> {
+  const next = ca.next_ca_sha256 ?? '';
+  const trusts = ({ trusted }: LiveGateway) => trusted.includes(next);
+  if (await gatewaysFollow(ports, trusts, waitMs, 'trust the new CA')) {
+    const installed = await installNext(ports, ca);
+    if (installed.kind !== 'done') return installed;
+  }
+  const outcome = await ports.execute(switchIssuerCommand, { rotation_id: ca.rotation_id ?? '' });
+  if (!outcome.ok) return { kind: 'refused', refusal: outcome.refusal };
+  ports.say('the new CA issues from now on; agents move over as they check', outcome.events);
+  // A gateway that followed at the very last moment: the decision saw it, the wait did not.
+  return settle(ports, (await ports.readCa()) ?? ca);
+}
+
+/** Ends a rotation: refused, with everybody it would lock out, or the old CA is gone. Finishes one that was cut off after its decision. */
+export async function complete(ports: RotationPorts, waitMs: number): Promise<RotationOutcome> {
+  const ca = await ports.readCa();
+  if (ca === undefined) return refused('ca_not_initialized');
+  if (ca.rotation_id === null) return finish(ports, ca, 'completed');
+  const held = await ports.files.held(ca.trusted.map(({ pem }) => pem));
+  if (!held.has(ca.next_ca_sha256 ?? ''))
+    return stopped('ca_key_missing', 'this host does not hold the key of the new CA');
+  const outcome = await ports.execute(completeRotationCommand, {});
+  if (!outcome.ok) return { kind: 'refused', refusal: outcome.refusal };
+  ports.say(`the old CA is not trusted any more, ${outcome.reply['revoked']} certificates are revoked`, outcome.events);
+  const settled = await settle(ports, (await ports.readCa()) ?? ca);
+  if (settled.kind !== 'done') return settled;
+  const serves = ({ servingIssuer }: LiveGateway) => servingIssuer === ca.next_ca_sha256;
+  await gatewaysFollow(ports, serves, waitMs, 'serve a certificate of the new CA');
+  return done(true);
+}
+
+/** Takes a rotation back. Finishes one that was cut off after its decision. */
+export async function abort(ports: RotationPorts): Promise<RotationOutcome> {
+  const ca = await ports.readCa();
+  if (ca === undefined) return refused('ca_not_initialized');
+  if (ca.rotation_id === null) return finish(ports, ca, 'aborted');
+  const outcome = await ports.execute(abortRotationCommand, {});
+  if (!outcome.ok) return { kind: 'refused', refusal: outcome.refusal };
+  ports.say('the rotation is taken back; the CA of before is the only one', outcome.events);
+  const settled = await settle(ports, (await ports.readCa()) ?? ca);
+  return settled.kind === 'done' ? done(true) : settled;
+}
+
+/** Signs this host's gateway certificate anew, by the CA that every agent trusts. */
+export async function reissueGateway(ports: RotationPorts): Promise<RotationOutcome> {
+  const ca = await ports.readCa();
+  if (ca === undefined) return refused('ca_not_initialized');
+  const held = await ports.files.held(ca.trusted.map(({ pem }) => pem));
+  const current = held.get(ca.current_ca_sha256);
+  if (current === undefined) return stopped('ca_key_missing', "this host does not hold the key of the fleet's CA");
+  return (await reissue(ports, current, 'reissue')) ?? done(true);
+}
+
+/** The log has ended the rotation already: what is left are files, or nothing. */
+async function finish(ports: RotationPorts, ca: CaState, as: 'completed' | 'aborted'): Promise<RotationOutcome> {
+  const last = await ports.lastRotation();
+  if (last?.status !== as) return refused('ca_no_rotation');
+  return settle(ports, ca);
+}
+
+/** Waits until every live gateway does as asked; says who does not. */
+async function gatewaysFollow(
+  ports: RotationPorts,
+  follows: (gateway: LiveGateway) => boolean,
+  waitMs: number,
+  what: string,
+): Promise<boolean> {
+  for (let waitedMs = 0; ; waitedMs += LOOK_MS) {
+    const behind = (await ports.liveGateways()).filter((gateway) => !follows(gateway));
+    if (behind.length === 0) return true;
+    if (waitedMs === 0) ports.say(`waiting until all gateways ${what}`);
+    if (waitedMs >= waitMs) {
+      ports.say(`these gateways do not ${what}: ${behind.map(({ program }) => program).join(', ')}`);
+      return false;
+    }
+    await ports.pause(LOOK_MS);
+  }
+}
+
+function refused(code: RefusalCode): RotationOutcome {
+  return { kind: 'refused', refusal: { code, details: {} } };
+}

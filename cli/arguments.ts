@@ -20,6 +20,9 @@ const node = {
 /** NODE: a name, an id, or the beginning of an id. */
 export const nodeArgument = Args.string({ ...node, required: true });
 
+/** NODE where all nodes are meant without one. */
+export const optionalNodeArgument = Args.string(node);
+
 /** NODE…: any number of nodes, none included. */
 export const nodesArgument = Args.string({ ...node, multiple: true });
 
@@ -39,6 +42,13 @@ export const poolFlag = Flags.option({ options: POOLS, summary: 'Only this pool.
 
 /** --node as a filter or target. */
 export const nodeFlag = Flags.string({ summary: "A node's name or id.", helpValue: 'NODE', parse: parseReference });
+
+/** A serial number or fingerprint in hex, of either case and with or without the colons of openssl; answers plain lower-case digits. */
+export function hexDigits(input: string): string {
+  const digits = input.replaceAll(':', '').toLowerCase();
+  if (!/^[0-9a-f]{4,64}$/.test(digits)) throw usageFailure('a certificate is named by 4 to 64 hex digits');
+  return digits;
+}
 
 /** --limit, from 1 to `max`. */
 export function limitFlag(preset: number, max: number) {

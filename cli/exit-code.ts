@@ -31,6 +31,7 @@ export const refusalExitCodes = {
   node_not_enrolled: refused,
   node_retired: refused,
   certificate_not_found: refused,
+  certificate_ambiguous: refused,
   renewal_not_due: refused,
   renewal_too_often: refused,
   issuer_not_current: refused,

@@ -17,11 +17,17 @@ export function certificateLine(certificate: CertificateState, nowMs: number): s
   }
 }
 
+/** Enough of a serial number to tell it from others, and to name it by: 40 random bits. */
+export function shortSerial(serial: string): string {
+  return serial.slice(0, 12);
+}
+
 /** A certificate for --json: what identifies it and its times, without the hashes of secrets and bytes that were signed. */
 export function certificateJson(certificate: CertificateState) {
   return {
     certificate_id: certificate.certificate_id,
     purpose: certificate.purpose,
+    cause: certificate.cause,
     fingerprint: certificate.fingerprint,
     issuer_ca_sha256: certificate.issuer_ca_sha256,
     not_before: isoTime(certificate.not_before),

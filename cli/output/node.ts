@@ -21,9 +21,10 @@ export function disk(diskGb: number | null): string {
  * in the past.
  */
 export function nodeJson({ node, liveness, lastSeenAt }: ListedNode, live: boolean) {
-  const { armed_secrets: secrets, host_facts_at, requested_at, enrolled_at, admitted_at, ...row } = node;
+  const { armed_secrets: secrets, conflict, host_facts_at, requested_at, enrolled_at, admitted_at, ...row } = node;
   return {
     ...row,
+    conflict: conflict === null ? null : { ...conflict, seen_at: isoTime(conflict.seen_at) },
     enrollment_secrets_expire_at: secrets.map(({ expires_at }) => isoTime(expires_at)),
     host_facts_at: isoTime(host_facts_at),
     requested_at: isoTime(requested_at),

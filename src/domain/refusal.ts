@@ -45,6 +45,7 @@ const refusals = {
     message: 'no certificate is known by {certificate}',
     remedy: 'see `pushleft-controller fleet certificates list`',
   },
+  certificate_ambiguous: { message: '{certificate} fits more than one certificate', remedy: 'give more of it' },
   renewal_not_due: {
     message: 'the certificate is not due for renewal before {due_at}',
     remedy: 'nothing has to be done: the agent renews by itself',

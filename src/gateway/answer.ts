@@ -59,6 +59,7 @@ const errorOf = {
   node_not_enrolled: 'internal',
   node_retired: 'internal',
   certificate_not_found: 'internal',
+  certificate_ambiguous: 'internal',
   ca_not_initialized: 'internal',
   ca_already_initialized: 'internal',
   ca_rotation_running: 'internal',

@@ -1,4 +1,5 @@
 import type { RowOf } from '../../projections/registry.ts';
+import type { CaState } from '../domain/ca/state.ts';
 import type { CertificateState } from '../domain/certificate/state.ts';
 import type { EventRow } from '../domain/event/state.ts';
 import type { Pool } from '../domain/fields.ts';
@@ -27,6 +28,20 @@ export interface JobFilter {
   readonly limit: number;
 }
 
+/** Which certificates are asked for, the newest authorised first, at most `limit`. */
+interface CertificateFilter {
+  readonly nodeId?: string | undefined;
+  /** Only those in force at this time (ms): not revoked, not ended. Ones that were never issued count: they may still be. */
+  readonly inForceAt?: number | undefined;
+  readonly limit: number;
+}
+
+/** A certificate by its serial number or its fingerprint, or by the beginning of one: lower-case hex. */
+export interface CertificateReference {
+  readonly by: 'certificate_id' | 'fingerprint';
+  readonly beginning: string;
+}
+
 /** What is not in the log and therefore only known of the present. */
 export interface Telemetry {
   liveness(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeLiveness>>;
@@ -48,6 +63,11 @@ export interface FleetView {
   nodesMatching(reference: string): Promise<readonly NodeState[]>;
   /** The newest authorised first. */
   certificates(nodeId: string): Promise<readonly CertificateState[]>;
+  certificatesOf(filter: CertificateFilter): Promise<readonly CertificateState[]>;
+  /** At most a handful. */
+  certificatesMatching(reference: CertificateReference): Promise<readonly CertificateState[]>;
+  /** The fleet's CA; undefined while the log does not know it. */
+  ca(): Promise<CaState | undefined>;
   jobs(filter: JobFilter): Promise<readonly JobState[]>;
   /** Jobs of this id, or whose id begins with it; at most a handful. */
   jobsMatching(reference: string): Promise<readonly JobState[]>;

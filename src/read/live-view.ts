@@ -78,6 +78,28 @@ function liveView(db: Kysely<ReadDatabase>, moment: ViewMoment): FleetView {
         .orderBy('authorized_at', 'desc')
         .orderBy('certificate_id')
         .execute(),
+    certificatesOf: ({ nodeId, inForceAt, limit }) =>
+      db
+        .selectFrom('fleet.fleet_node_certificates')
+        .select(columns('fleet_node_certificates'))
+        .$if(nodeId !== undefined, (query) => query.where('node_id', '=', nodeId ?? ''))
+        .$if(inForceAt !== undefined, (query) =>
+          query
+            .where('revoked_at', 'is', null)
+            .where(sql<boolean>`not_after > to_timestamp(${inForceAt ?? 0}::double precision / 1000)`),
+        )
+        .orderBy('authorized_position', 'desc')
+        .limit(limit)
+        .execute(),
+    certificatesMatching: ({ by, beginning }) =>
+      db
+        .selectFrom('fleet.fleet_node_certificates')
+        .select(columns('fleet_node_certificates'))
+        .where(by, '^@', beginning)
+        .orderBy(by)
+        .limit(MATCHES_MAX)
+        .execute(),
+    ca: () => db.selectFrom('fleet.fleet_ca').select(columns('fleet_ca')).executeTakeFirst(),
     jobs: ({ nodeId, status, kind, limit }) =>
       db
         .selectFrom('fleet.jobs')

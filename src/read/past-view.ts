@@ -4,7 +4,14 @@ import type { FoldState } from '../projector/fold-state.ts';
 import { foldAt } from '../projector/time-travel.ts';
 import { type FleetView, MATCHES_MAX } from './fleet-view.ts';
 
-const TABLES = ['fleet_nodes', 'fleet_node_certificates', 'jobs', 'fleet_events', 'pool_firewalls'] as const;
+const TABLES = [
+  'fleet_nodes',
+  'fleet_node_certificates',
+  'fleet_ca',
+  'jobs',
+  'fleet_events',
+  'pool_firewalls',
+] as const;
 
 /** The fleet as it was: the log's prefix folded in memory. The order of rows is that of the live view. */
 export async function pastView(log: Pick<EventLog, 'read'>, until: Until): Promise<FleetView> {
@@ -13,6 +20,7 @@ export async function pastView(log: Pick<EventLog, 'read'>, until: Until): Promi
 
 function viewOf(state: FoldState): FleetView {
   const nodes = () => [...state.rows('fleet_nodes').values()];
+  const certificates = () => [...state.rows('fleet_node_certificates').values()];
   const jobs = () => [...state.rows('jobs').values()];
   return {
     moment: { position: state.position, at: state.at, nowMs: state.at },
@@ -27,9 +35,21 @@ function viewOf(state: FoldState): FleetView {
         .sort((a, b) => Number(b.name === reference) - Number(a.name === reference) || compare(a.node_id, b.node_id))
         .slice(0, MATCHES_MAX),
     certificates: async (nodeId) =>
-      [...state.rows('fleet_node_certificates').values()]
+      certificates()
         .filter((certificate) => certificate.node_id === nodeId)
         .sort((a, b) => b.authorized_at - a.authorized_at || compare(a.certificate_id, b.certificate_id)),
+    certificatesOf: async ({ nodeId, inForceAt, limit }) =>
+      certificates()
+        .filter((certificate) => (nodeId ?? certificate.node_id) === certificate.node_id)
+        .filter((c) => inForceAt === undefined || (c.revoked_at === null && c.not_after > inForceAt))
+        .sort((a, b) => b.authorized_position - a.authorized_position)
+        .slice(0, limit),
+    certificatesMatching: async ({ by, beginning }) =>
+      certificates()
+        .filter((certificate) => certificate[by]?.startsWith(beginning) === true)
+        .sort((a, b) => compare(a[by] ?? '', b[by] ?? ''))
+        .slice(0, MATCHES_MAX),
+    ca: async () => state.rows('fleet_ca').get('fleet'),
     jobs: async ({ nodeId, status, kind, limit }) =>
       jobs()
         .filter((job) => nodeId === undefined || job.node_id === nodeId || job.leased_to === nodeId)

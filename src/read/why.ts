@@ -1,5 +1,7 @@
 import { issuanceHeldUntil } from '../domain/certificate/issuance.ts';
+import type { CertificateState } from '../domain/certificate/state.ts';
 import { ADMIT_FRESHNESS_MS } from '../domain/node/admit.ts';
+import type { IdentityConflict } from '../domain/node/state.ts';
 import { certificateStatus, type NodeDetails } from './node-details.ts';
 
 /** Something that keeps a node from working, and what to do about it. */
@@ -11,7 +13,10 @@ export interface Hindrance {
     | 'not_enrolled'
     | 'secret_expired'
     | 'clock_unsafe'
-    | 'certificate_not_valid'
+    | 'certificate_expired'
+    | 'certificates_revoked'
+    | 'certificate_not_issued'
+    | 'identity_conflict'
     | 'silent'
     | 'capacity_unknown'
     | 'not_admitted';
@@ -87,10 +92,13 @@ function awaitingEnrollment(node: NodeDetails['node'], nowMs: number, resume: st
 function activeHindrances({ node, certificates, moment, live, lastSeenAt }: NodeDetails): Hindrance[] {
   const found: Hindrance[] = [];
   if (!certificates.some((certificate) => certificateStatus(certificate, moment.nowMs) === 'valid')) {
+    found.push(lockedOut(node, certificates, moment.nowMs));
+  }
+  if (node.conflict !== null) {
     found.push({
-      code: 'certificate_not_valid',
-      message: 'the node has no certificate in force: every request of its agent is refused',
-      remedy: `see \`${CLI} fleet show ${node.name}\`; a node that cannot renew has to be provisioned anew`,
+      code: 'identity_conflict',
+      message: describeConflict(node.conflict),
+      remedy: `stop the host that is not the node (a restored snapshot, a copied disk), then run \`${CLI} fleet reenroll ${node.name}\` for the other: its new certificate locks the copy out`,
     });
   }
   const silentMs = moment.nowMs - (lastSeenAt ?? 0);
@@ -116,4 +124,42 @@ function activeHindrances({ node, certificates, moment, live, lastSeenAt }: Node
     });
   }
   return found;
+}
+
+/** What has become of the newest certificate of a node that has none in force, and how the node gets back in. */
+function lockedOut(
+  { name, status, armed_secrets }: NodeDetails['node'],
+  certificates: readonly CertificateState[],
+  nowMs: number,
+): Hindrance {
+  const refused = 'every request of its agent is refused';
+  const remedy = comeBack(name, status, Math.max(0, ...armed_secrets.map(({ expires_at }) => expires_at)), nowMs);
+  const newest = certificates.find((certificate) => certificateStatus(certificate, nowMs) !== 'not_issued');
+  if (newest !== undefined && newest.revoked_at !== null) {
+    const how = `${(newest.revoked_reason ?? 'unknown').replaceAll('_', ' ')}, at ${second(newest.revoked_at)}`;
+    const message = `the node's newest certificate was revoked (${how}) and none is in force: ${refused}`;
+    return { code: 'certificates_revoked', message, remedy };
+  }
+  if (newest !== undefined) {
+    const message = `the node's newest certificate expired at ${second(newest.not_after)} and none is in force: ${refused}`;
+    return { code: 'certificate_expired', message, remedy };
+  }
+  return { code: 'certificate_not_issued', message: `no certificate was issued to the node: ${refused}`, remedy };
+}
+
+function comeBack(name: string, status: NodeDetails['node']['status'], armedUntil: number, nowMs: number): string {
+  if (status === 'retired') return 'a retired node does not come back: provision a new one';
+  if (armedUntil > nowMs) {
+    return `carry ${name}.reenroll.json to its host before ${second(armedUntil)}, or run \`${CLI} fleet reenroll ${name}\` again`;
+  }
+  return `run \`${CLI} fleet reenroll ${name}\` and carry the file to its host`;
+}
+
+/** One line: which two hosts were seen to use one identity in turn. */
+export function describeConflict({ addresses, boot_ids }: IdentityConflict): string {
+  return `two hosts use this identity: addresses ${addresses.join(', ')}; boot ids ${boot_ids.join(', ')}`;
+}
+
+function second(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }

@@ -198,7 +198,7 @@ describe('fleet certificates revoke', () => {
     const again = await cli('fleet', 'certificates', 'revoke', 'app-one');
     expect(again.stdout).toBe('app-one has no certificate to revoke, nothing was appended\n');
     const why = JSON.parse((await cli('fleet', 'why', 'app-one', '--json')).stdout);
-    expect(why.hindrances.map(({ code }: { code: string }) => code)).toEqual(['certificate_not_valid']);
+    expect(why.hindrances.map(({ code }: { code: string }) => code)).toEqual(['certificates_revoked']);
   });
 });
 

@@ -44,6 +44,23 @@ const looks: readonly (readonly [what: string, look: (view: FleetView) => Promis
   ['nodes by name', (view: FleetView) => view.nodesMatching('abcd')],
   ['nodes by the beginning of an id', (view: FleetView) => view.nodesMatching('ffff3')],
   ['certificates', (view: FleetView) => view.certificates(NODES[0][0])],
+  ['certificates of all nodes', (view: FleetView) => view.certificatesOf({ limit: 2 })],
+  [
+    'certificates of a node in force',
+    (view: FleetView) => view.certificatesOf({ nodeId: NODES[1][0], inForceAt: Date.now(), limit: 10 }),
+  ],
+  [
+    'certificates in force in two days',
+    (view: FleetView) => view.certificatesOf({ inForceAt: Date.now() + 2 * 86_400_000, limit: 10 }),
+  ],
+  [
+    'certificates by the beginning of a fingerprint',
+    async (view: FleetView) => {
+      const [certificate] = await view.certificates(NODES[2][0]);
+      return view.certificatesMatching({ by: 'fingerprint', beginning: certificate?.fingerprint?.slice(0, 8) ?? '-' });
+    },
+  ],
+  ['the CA', (view: FleetView) => view.ca()],
   ['jobs', (view: FleetView) => view.jobs({ limit: 10 })],
   [
     'jobs of a node',
@@ -67,6 +84,17 @@ describe('the live view and the past at the head', () => {
     const past = await pastView(postgresEventLog(pool), 'head');
     expect([past.moment.position, past.moment.at, past.telemetry]).toEqual([live.position, live.at, null]);
   });
+});
+
+test('certificates: those that are asked for, and no others', async () => {
+  const count = (filter: Parameters<FleetView['certificatesOf']>[0]) =>
+    withLiveView(db, async (view) => (await view.certificatesOf(filter)).length);
+  expect([
+    await count({ limit: 10 }),
+    await count({ limit: 2 }),
+    await count({ nodeId: NODES[1][0], inForceAt: Date.now(), limit: 10 }),
+    await count({ inForceAt: Date.now() + 2 * 86_400_000, limit: 10 }),
+  ]).toEqual([3, 2, 1, 0]);
 });
 
 describe('a node by reference', () => {

@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core';
 import type { NodeStatus } from '../../../src/domain/node/state.ts';
 import { type FleetList as List, type ListedNode, listFleet } from '../../../src/read/fleet-list.ts';
+import { describeConflict } from '../../../src/read/why.ts';
 import { atFlag, poolFlag } from '../../arguments.ts';
 import { OperatorCommand } from '../../operator-command.ts';
 import { ago, orDash } from '../../output/format.ts';
@@ -8,7 +9,7 @@ import { momentJson, pastLines } from '../../output/moment-line.ts';
 import { cpus, disk, memory, nodeJson } from '../../output/node.ts';
 import { tableLines } from '../../output/table.ts';
 
-const STATUSES: readonly NodeStatus[] = ['provisioning', 'active'];
+const STATUSES: readonly NodeStatus[] = ['provisioning', 'active', 'unhealthy', 'draining', 'lost', 'retired'];
 
 /** `fleet list`: one line a node. */
 export default class FleetList extends OperatorCommand {
@@ -55,10 +56,18 @@ function lines({ nodes, live, moment }: List): string[] {
     { heading: 'AGENT', value: ({ node }) => orDash(node.agent_version) },
     { heading: 'ID', value: ({ node }) => node.node_id.slice(0, 8) },
   ]);
-  return [...table, ...pastLines(moment, live)];
+  return [...table, ...conflictLines(nodes), ...pastLines(moment, live)];
 }
 
 /** How far provisioning has come says more than that it is going on. */
-function statusOf({ status, provision_state: state }: ListedNode['node']): string {
-  return status === 'provisioning' ? `provisioning (${state.replaceAll('_', ' ')})` : status;
+function statusOf({ status, provision_state: state, conflict }: ListedNode['node']): string {
+  if (status === 'provisioning') return `provisioning (${state.replaceAll('_', ' ')})`;
+  return conflict === null ? status : `${status} (identity conflict)`;
+}
+
+function conflictLines(nodes: readonly ListedNode[]): string[] {
+  const lines = nodes.flatMap(({ node: { name, conflict } }) =>
+    conflict === null ? [] : [`${name}: ${describeConflict(conflict)}`],
+  );
+  return lines.length === 0 ? [] : ['', ...lines];
 }

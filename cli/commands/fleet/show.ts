@@ -1,4 +1,5 @@
 import { certificateStatus, type NodeDetails, readNode } from '../../../src/read/node-details.ts';
+import { describeConflict } from '../../../src/read/why.ts';
 import { atFlag, limitFlag, nodeArgument } from '../../arguments.ts';
 import { refusalFailure } from '../../failure.ts';
 import { OperatorCommand } from '../../operator-command.ts';
@@ -30,7 +31,7 @@ export default class FleetShow extends OperatorCommand {
 }
 
 function lines(details: NodeDetails): string[] {
-  const { node, certificates, jobs, timeline, live, lastSeenAt, liveness, moment: shown } = details;
+  const { node, jobs, timeline, live, lastSeenAt, liveness, moment: shown } = details;
   const host = [
     node.host_cpu_count === null ? null : `${node.host_cpu_count} CPUs`,
     node.host_memory_mb === null ? null : memory(node.host_memory_mb),
@@ -62,7 +63,10 @@ function lines(details: NodeDetails): string[] {
       ['requested', moment(node.requested_at)],
       ['enrolled', moment(node.enrolled_at)],
       ['admitted', moment(node.admitted_at)],
-      ['certificate', certificates[0] === undefined ? '-' : certificateLine(certificates[0], shown.nowMs)],
+      ...certificatePairs(details),
+      ...(node.conflict === null
+        ? []
+        : [['conflict', `${describeConflict(node.conflict)} (at ${moment(node.conflict.seen_at)})`] as const]),
     ]),
     ...(jobs.length === 0
       ? []
@@ -71,6 +75,20 @@ function lines(details: NodeDetails): string[] {
     'timeline',
     ...timeline.map(eventLine),
     ...pastLines(shown, live),
+  ];
+}
+
+/** The newest one; and what lets the node back in when none is in force. */
+function certificatePairs({ node, certificates, moment: { nowMs } }: NodeDetails): (readonly [string, string])[] {
+  const [newest] = certificates;
+  if (newest === undefined) return [['certificate', '-']];
+  const inForce = certificates.some((certificate) => certificateStatus(certificate, nowMs) === 'valid');
+  const settled = inForce || node.status === 'retired' || node.status === 'provisioning';
+  return [
+    ['certificate', certificateLine(newest, nowMs)],
+    ...(settled
+      ? []
+      : [['', `none is in force: \`pushleft-controller fleet reenroll ${node.name}\` lets the node back in`] as const]),
   ];
 }
 

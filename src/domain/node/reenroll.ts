@@ -1,4 +1,4 @@
-import { append, type Decision, type DecisionTime, nothing, refuse } from '../decision.ts';
+import { append, type Decision, type DecisionTime, nothing, refuse, replying } from '../decision.ts';
 import { nodeStream } from '../stream.ts';
 import type { NodeState, NodeStatus } from './state.ts';
 
@@ -22,7 +22,7 @@ const refusals: Readonly<Record<NodeStatus, 'node_not_enrolled' | 'node_retired'
 
 /**
  * Arms an enrolment secret for a node whose certificates have expired or were lost. The node keeps its status; its older certificates stay
- * good until the new one is used. The same secret again is nothing new. Refuses: node_unknown, node_not_enrolled, node_retired.
+ * good until the new one is used. Replies when the secret ends. The same secret again is nothing new. Refuses: node_unknown, node_not_enrolled, node_retired.
  */
 export function armReenrollment(
   { node_id, secret_sha256, ttl_ms, ca_sha256s }: ArmReenrollment,
@@ -32,9 +32,12 @@ export function armReenrollment(
   if (node === undefined) return refuse('node_unknown', { node: node_id });
   const code = refusals[node.status];
   if (code !== undefined) return refuse(code, { node_id });
-  if (node.armed_secrets.some(({ sha256 }) => sha256 === secret_sha256)) return nothing();
-  return append(nodeStream(node_id), {
+  const armed = node.armed_secrets.find(({ sha256 }) => sha256 === secret_sha256);
+  if (armed !== undefined) return nothing({ expires_at: armed.expires_at });
+  const expires_at = now + ttl_ms;
+  const appended = append(nodeStream(node_id), {
     type: 'node_enrollment_secret_armed',
-    data: { node_id, secret_sha256, expires_at: now + ttl_ms, ca_sha256s: [...ca_sha256s] },
+    data: { node_id, secret_sha256, expires_at, ca_sha256s: [...ca_sha256s] },
   });
+  return replying(appended, { expires_at });
 }

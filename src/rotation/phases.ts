@@ -80,7 +80,10 @@ export async function complete(ports: RotationPorts, waitMs: number): Promise<Ro
     return stopped('ca_key_missing', 'this host does not hold the key of the new CA');
   const outcome = await ports.execute(completeRotationCommand, {});
   if (!outcome.ok) return { kind: 'refused', refusal: outcome.refusal };
-  ports.say(`the old CA is not trusted any more, ${outcome.reply['revoked']} certificates are revoked`, outcome.events);
+  ports.say(
+    `the old CA is not trusted any more, ${Number(outcome.reply['revoked'])} certificates are revoked`,
+    outcome.events,
+  );
   const settled = await settle(ports, (await ports.readCa()) ?? ca);
   if (settled.kind !== 'done') return settled;
   const serves = ({ servingIssuer }: LiveGateway) => servingIssuer === ca.next_ca_sha256;

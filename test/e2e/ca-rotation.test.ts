@@ -51,7 +51,7 @@ describe('the CA is rotated under a working fleet', () => {
     const aborted = await fleet.cli('fleet', 'ca', 'rotate', '--abort');
     expect(aborted).toMatchObject({ code: 0, stderr: '' });
     expect(fingerprintsOf(await readFile(fleet.pki.trustBundle, 'utf8'))).toEqual(
-      fingerprintsOf(await readFile(`${oldClient.ca}`, 'utf8')),
+      fingerprintsOf(await readFile(oldClient.ca, 'utf8')),
     );
     expect((await eventTypes('ca_%')).at(-1)).toBe('ca_rotation_aborted');
   });
@@ -77,7 +77,7 @@ describe('the CA is rotated under a working fleet', () => {
   test('the host is on again: it renews, and complete goes through', async () => {
     const session = await sClient(
       fleet.gateways[0]?.agentPort ?? 0,
-      await currentOf(late),
+      currentOf(late),
       ['-sess_out', sessionFile()],
       (text) => text.includes('HTTP/1.1'),
     );

@@ -35,7 +35,7 @@ export default class FleetCaRotate extends CaCommand {
 
   async run() {
     const { flags } = await this.parse(FleetCaRotate);
-    if (flags['dry-run'] === true) return this.#forecast(flags);
+    if (flags['dry-run']) return this.#forecast(flags);
     const waitMs = flags.wait * 1_000;
     return this.runPhase(flags, (ports) => {
       if (flags.begin) return begin(ports, waitMs);

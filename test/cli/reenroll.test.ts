@@ -180,6 +180,11 @@ describe('with the CA in the log', () => {
       'Each file (mode 0600) holds a secret that works once, for one node. Carry it over SSH and remove it here; on the host --bundle removes it.',
     ]);
 
+    const why = await runCli(['fleet', 'why', nameOf(agent), '--json'], { env });
+    expect(JSON.parse(why.stdout).hindrances[0]).toMatchObject({
+      code: 'certificate_expired',
+      remedy: expect.stringMatching(new RegExp(`^carry ${nameOf(agent)}\\.reenroll\\.json to its host before `)),
+    });
     const back = await enrollOnHost(agent);
     expect((await leaseAs(back)).status).toBe(200);
     await expect(access(fileOf(agent))).rejects.toThrow('ENOENT');
@@ -280,6 +285,23 @@ describe('with the CA in the log', () => {
       `pushleft-controller: node ${gone.nodeId} is retired\n  a retired node does not come back: provision a new one\n`,
     ]);
   });
+
+  // Only root gets past the check of the folder to where no file can be made.
+  test.runIf(process.getuid?.() === 0)(
+    "the file cannot be written: exit 2, and the secret that was armed is nobody's; repeated elsewhere: done",
+    async () => {
+      const agent = await fleet.agent();
+      const failed = await reenroll(nameOf(agent), '--output', '/proc', '--json');
+      expect([failed.code, JSON.parse(failed.stdout).error.code, (await armedFor(agent)).length]).toEqual([
+        2,
+        'file_not_written',
+        2,
+      ]);
+      expect((await reenroll(nameOf(agent))).code).toBe(0);
+      const { enrollment_secret: secret } = await bundleOf(agent);
+      expect((await armedFor(agent))[2]).toMatchObject({ secret_sha256: hash('sha256', Buffer.from(secret, 'hex')) });
+    },
+  );
 
   test('--pool: its nodes that can come back; a folder that is not there: exit 2, nothing is armed', async () => {
     const [agent, gone] = await Promise.all([fleet.agent('build'), fleet.agent('build'), fleet.provision('build')]);

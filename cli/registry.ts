@@ -13,6 +13,7 @@ const loaders: Readonly<Record<string, () => Promise<unknown>>> = {
   'fleet:ca:init': () => import('./commands/fleet/ca/init.ts'),
   'fleet:ca:reissue-gateway': () => import('./commands/fleet/ca/reissue-gateway.ts'),
   'fleet:ca:rotate': () => import('./commands/fleet/ca/rotate.ts'),
+  'fleet:ca:status': () => import('./commands/fleet/ca/status.ts'),
   'fleet:ca:sync': () => import('./commands/fleet/ca/sync.ts'),
   'fleet:certificates:list': () => import('./commands/fleet/certificates/list.ts'),
   'fleet:certificates:revoke': () => import('./commands/fleet/certificates/revoke.ts'),

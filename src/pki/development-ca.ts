@@ -87,7 +87,7 @@ async function newCaPem(caKeyPem: string, now: number): Promise<string> {
   const fields = {
     commonName: 'Pushleft development CA',
     serialHex: newSerial(randomBytes),
-    ...nominalWindow(now - BACKDATE_MS, CA_LIFETIME_SECONDS),
+    ...nominalWindow(now - BACKDATE_MS, CA_LIFETIME_SECONDS + BACKDATE_MS / 1000),
   };
   return (await selfSignedCa(caKeyPem, fields)).pem;
 }
@@ -106,7 +106,7 @@ async function newGatewayPem(
     spkiDer: createPublicKey(createPrivateKey(gatewayKeyPem)).export({ format: 'der', type: 'spki' }),
     serialHex: newSerial(randomBytes),
     issuer: signer.issuer,
-    ...nominalWindow(options.now - BACKDATE_MS, GATEWAY_LIFETIME_SECONDS),
+    ...nominalWindow(options.now - BACKDATE_MS, GATEWAY_LIFETIME_SECONDS + BACKDATE_MS / 1000),
   });
   return assembleCertificate(tbs, await signer.sign(tbs)).pem;
 }

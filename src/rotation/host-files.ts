@@ -137,7 +137,7 @@ export class HostFiles {
 }
 
 /** Where a rotation stages the file of the CA that is to come. */
-export const nextPath = (path: string): string => `${path}.next`;
+const nextPath = (path: string): string => `${path}.next`;
 
 /** Signs in the name of a CA that this host holds. */
 export function signerOf({ certPem, keyPem }: HeldCa): Signer {

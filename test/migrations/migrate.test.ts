@@ -111,7 +111,12 @@ describe('migrate', () => {
     try {
       const reports = await Promise.all([1, 2, 3].map(() => migrate(url)));
       expect(reports.filter(({ rebuilt }) => rebuilt)).toHaveLength(1);
-      expect(reports.flatMap(({ applied }) => applied)).toEqual(['001-log', '002-telemetry', '003-roles', '004-node-hosts']);
+      expect(reports.flatMap(({ applied }) => applied)).toEqual([
+        '001-log',
+        '002-telemetry',
+        '003-roles',
+        '004-node-hosts',
+      ]);
     } finally {
       await database.pool.query(`DROP DATABASE ${name} WITH (FORCE)`);
     }

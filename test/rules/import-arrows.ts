@@ -39,6 +39,7 @@ const ARROWS: Readonly<Record<string, readonly string[] | typeof everything>> = 
   'src/audit': ['src/domain', 'src/log', 'src/log/postgres', 'src/transactor', 'src/commands', 'src/pki'],
   'src/read': [
     'src/domain',
+    'src/commands',
     'projections',
     'src/log',
     'src/log/postgres',
@@ -52,6 +53,7 @@ const ARROWS: Readonly<Record<string, readonly string[] | typeof everything>> = 
     'src/database',
     'src/hetzner',
     'src/pki',
+    'src/protocol',
     'src/read',
     'src/transactor',
   ],

@@ -5,7 +5,7 @@ import { type AgentIdentity, authenticate } from './authenticate.ts';
 import type { CertificateState } from './state.ts';
 
 /** Other pairs of hosts of a node that is known to be in conflict are recorded no more often than this. */
-export const CONFLICT_INTERVAL_MS = 10 * 60_000;
+const CONFLICT_INTERVAL_MS = 10 * 60_000;
 
 /** Two hosts that use one identity in turn: their boot ids, and the addresses they come from, each in the order of the hosts. */
 export type Conflict = AgentIdentity & { readonly boot_ids: readonly string[]; readonly addresses: readonly string[] };

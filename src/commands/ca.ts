@@ -72,12 +72,11 @@ export const completeRotationCommand: CommandDefinition<object, RotationWitnesse
 
 /** Everything that a completion looks at; `fleet ca status` shows the same. */
 export async function loadWitnesses(rows: Rows): Promise<RotationWitnesses> {
-  const [ca, nodes, certificates, beacons] = await Promise.all([
-    loadCa(rows),
-    rows.find(nodesInStatus, { statuses: PRESENT }),
-    rows.find(allCertificatesInForce, {}),
-    rows.find(gateways, {}),
-  ]);
+  // One after the other: a forecast and `fleet ca status` read on a client that takes one query at a time.
+  const ca = await loadCa(rows);
+  const nodes = await rows.find(nodesInStatus, { statuses: PRESENT });
+  const certificates = await rows.find(allCertificatesInForce, {});
+  const beacons = await rows.find(gateways, {});
   return { ca, nodes, certificates, gateways: beacons };
 }
 

@@ -93,8 +93,8 @@ describe('a real process, killed with -9 and run again', () => {
   });
 
   test('afterwards: status and a forecast read the same, and the log holds', async () => {
-    expect(await cli('status', '--json')).toMatchObject({ code: 0 });
-    expect(await cli('rotate', '--complete', '--dry-run')).toMatchObject({ code: 0 });
+    expect(await cli('status', '--json')).toMatchObject({ code: 0, stderr: '' });
+    expect(await cli('rotate', '--complete', '--dry-run')).toMatchObject({ code: 0, stderr: '' });
     expect(await cli('reissue-gateway')).toMatchObject({ code: 0, stderr: '' });
     expect(await cli('sync')).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing to do') });
     expect(await standing()).toEqual(OVERLAP);

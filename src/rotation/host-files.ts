@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type FileStep, removeFileDurably, writeFileAtomic } from '../pki/atomic-file.ts';
 import { attempt } from '../pki/bundle.ts';
 import { sha256Hex } from '../pki/certificate.ts';
@@ -9,6 +9,8 @@ import { fileSigner, type Signer } from '../pki/signer.ts';
 
 const KEY_MODE = 0o600;
 const CERTIFICATE_MODE = 0o644;
+/** What `writeFileAtomic` puts behind a file's name while it writes. */
+const LEFTOVER_END = /^[0-9a-f]{12}\.tmp$/;
 
 /** A CA of which this host has certificate and key. */
 export interface HeldCa {
@@ -116,6 +118,22 @@ export class HostFiles {
   async removeArchive(): Promise<void> {
     await this.#remove(previousPath(this.paths.caKey));
     await this.#remove(previousPath(this.paths.caCert));
+  }
+
+  /**
+   * Removes the temporary files of writes that were cut off: one of them may hold the key of a CA that is to be gone. Only for whoever holds
+   * the lock, so that nobody is writing.
+   */
+  async removeLeftovers(): Promise<void> {
+    const { caCert, caKey, trustBundle, gatewayCert } = this.paths;
+    const written = [caCert, caKey].flatMap((path) => [path, nextPath(path), previousPath(path)]);
+    for (const path of [...written, trustBundle, gatewayCert]) {
+      const prefix = `.${basename(path)}.`;
+      const names = (await readdir(dirname(path))).filter(
+        (name) => name.startsWith(prefix) && LEFTOVER_END.test(name.slice(prefix.length)),
+      );
+      for (const name of names) await this.#remove(join(dirname(path), name));
+    }
   }
 
   async #put(path: string, text: string, mode: number): Promise<void> {

@@ -11,6 +11,7 @@ import type { RotationPorts } from './ports.ts';
  * off before, it goes on. `carried` is a folder with the key of a CA that this host does not hold yet.
  */
 export async function settle(ports: RotationPorts, ca: CaState, carried?: string): Promise<RotationOutcome> {
+  await ports.files.removeLeftovers();
   return ca.rotation_id === null ? settleOne(ports, ca, carried) : settleTwo(ports, ca, carried);
 }
 

@@ -100,7 +100,7 @@ async function copyOf(world: World): Promise<World> {
   return copy;
 }
 
-/** Names of the files, the kinds of events and who is who, with CAs named by their order. Leftovers of a write count as no file. */
+/** Names of the files, the kinds of events and who is who, with CAs named by their order. What a cut write leaves counts as well: it may be a key. */
 async function stateOf(world: World) {
   const paths = pathsOf(world);
   const ca = await world.log.rows.get('fleet_ca', 'fleet');
@@ -108,7 +108,7 @@ async function stateOf(world: World) {
   const first = world.log.events.flatMap((event) => (event.type === 'ca_initialized' ? event.data.ca_sha256 : []))[0];
   const order = (sha256: string | null | undefined) =>
     sha256 === null || sha256 === undefined ? null : sha256 === first ? 'first' : 'second';
-  const names = (await readdir(world.folder)).filter((name) => !name.endsWith('.tmp')).toSorted();
+  const names = (await readdir(world.folder)).toSorted();
   return {
     names,
     rotating: ca?.rotation_id !== null,

@@ -46,8 +46,22 @@ export abstract class CaCommand extends OperatorCommand {
       });
     }
     this.onEnd(() => locked.lock.release());
+    // Without the lock somebody else may be at the same files.
+    const stillLocked = () => {
+      if (!locked.lock.lost.aborted) return;
+      throw new Failure(EXIT.unavailable, 'lock_lost', 'the database session that held the lock of the CA is lost', {
+        remedy: 'run this again: it goes on where it stopped',
+      });
+    };
     const pool = await this.pool(flags);
-    const ports = systemPorts({ paths, pool, transactor: await this.transactor(flags), actor, say });
+    const ports = systemPorts({
+      paths,
+      pool,
+      transactor: await this.transactor(flags),
+      actor,
+      say,
+      before: stillLocked,
+    });
     const outcome = await phase(ports);
     switch (outcome.kind) {
       case 'done':

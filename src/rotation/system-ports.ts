@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { GATEWAY_LIVE_MS } from '../domain/ca/state.ts';
+import type { FileStep } from '../pki/atomic-file.ts';
 import type { PkiPaths } from '../pki/files.ts';
 import { columns, readDatabase } from '../read/database.ts';
 import type { CommandActor } from '../transactor/command.ts';
@@ -22,16 +23,19 @@ export function systemPorts({
   transactor,
   actor,
   say,
+  before,
 }: {
   readonly paths: PkiPaths;
   readonly pool: pg.Pool;
   readonly transactor: Pick<Transactor, 'execute'>;
   readonly actor: CommandActor;
   readonly say: RotationPorts['say'];
+  /** Told every step on the disk; throws where it must not be done any more. */
+  readonly before: FileStep;
 }): RotationPorts {
   const db = readDatabase(pool);
   return {
-    files: new HostFiles(paths),
+    files: new HostFiles(paths, before),
     nowMs: () => Date.now(),
     pause: (ms) => delay(ms),
     execute: (definition, command) => transactor.execute(definition, command, { actor }),

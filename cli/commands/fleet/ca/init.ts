@@ -20,10 +20,15 @@ export default class FleetCaInit extends CaCommand {
 
   async run() {
     const { flags } = await this.parse(FleetCaInit);
-    if (flags.dns.length + flags.ip.length > 0) {
-      const names = { dnsNames: flags.dns, ipAddresses: flags.ip };
-      await ensurePki(await this.pkiPaths(flags), { ...names, now: Date.now() });
-    }
-    return this.runPhase(flags, initialize);
+    const names = { dnsNames: flags.dns, ipAddresses: flags.ip };
+    return this.runPhase(flags, async (ports) => {
+      // While a new CA issues, the main files hold that one: a gateway certificate of it would cut off every agent that has not moved.
+      const rotation_id = (await ports.readCa())?.rotation_id ?? null;
+      if (rotation_id !== null) {
+        return { kind: 'refused', refusal: { code: 'ca_rotation_running', details: { rotation_id } } };
+      }
+      if (flags.dns.length + flags.ip.length > 0) await ensurePki(ports.files.paths, { ...names, now: ports.nowMs() });
+      return initialize(ports);
+    });
   }
 }

@@ -1,60 +1,127 @@
+import type { Blocker } from '../../src/domain/ca/blockers.ts';
+import type { BlockingReason } from '../../src/domain/ca/events.ts';
 import { lifetimeLevel } from '../../src/pki/lifetime.ts';
 import type { CaStatus, GatewayStatus } from '../../src/read/ca-status.ts';
-import { duration, isoTime, moment } from './format.ts';
+import type { GatewayPki } from '../../src/read/gateway-pki.ts';
+import { ago, isoTime, moment } from './format.ts';
 import { tableLines } from './table.ts';
 
 const short = (sha256: string) => `${sha256.slice(0, 16)}…`;
 
-/** Lines for people: the CAs, the gateways, and who keeps a rotation from being completed. */
-export function caStatusLines({ ca, nowMs, moved, nodes, blockers, gateways }: CaStatus): string[] {
+const reasons: Readonly<Record<BlockingReason, string>> = {
+  never_renewed: 'never renewed',
+  renewed_never_used: 'renewed but never used',
+  no_certificate: 'no certificate',
+  secret_without_new_ca: 'has an enrolment secret that came without the new CA',
+  enrolling: 'enrolling, may not have got its certificate yet',
+};
+
+/** Lines for people: the CAs, the rotation with the nodes that have to move, and the gateways. */
+export function caStatusLines(status: CaStatus): string[] {
+  const { ca, nowMs, gateways } = status;
   if (ca === undefined) return ["the log does not know the fleet's CA: run `pushleft-controller fleet ca init`"];
-  const rotating = ca.rotation_id !== null;
-  const issuing = ca.issuing_ca_sha256 === ca.next_ca_sha256 ? 'the new CA issues' : 'the new CA does not issue yet';
   const cas = ca.trusted.map(({ sha256, not_after }) => {
     const part = sha256 === ca.issuing_ca_sha256 ? 'issues' : 'trusted';
     return `CA ${short(sha256)}  ${part}, ends ${moment(not_after)}`;
   });
   return [
     ...cas,
-    rotating ? `rotation ${ca.rotation_id}: ${issuing}` : 'no rotation is under way',
-    `nodes on the CA that stays: ${moved} of ${nodes}`,
-    ...(rotating ? blockers.map((b) => `  ${b.name}: ${b.reason}${untilText(b.until, nowMs)}`) : []),
+    // Before everything that grows with the fleet: --watch cuts what a terminal has no room for.
+    ...gateways.flatMap(problemLines),
+    ...rotationLines(status),
     '',
     ...tableLines(gateways, [
       { heading: 'GATEWAY', value: ({ program }) => program },
-      { heading: 'TRUSTS', value: ({ pki }) => String(pki?.trusted_ca_sha256s.length ?? '?') },
+      { heading: 'TRUSTS', value: ({ pki }) => pki?.trusted_ca_sha256s.map(short).join(' ') ?? '?' },
+      { heading: 'ISSUES BY', value: ({ pki }) => (pki === undefined ? '?' : short(pki.issuer_ca_sha256)) },
       { heading: 'SERVES', value: ({ pki }) => (pki === undefined ? '?' : short(pki.serving.issuer_ca_sha256)) },
-      { heading: 'ENDS', value: (gateway) => servingEnd(gateway, nowMs) },
-      { heading: 'PROBLEM', value: problemOf },
+      { heading: 'ENDS', value: ({ pki }) => (pki === undefined ? '?' : servingEnd(pki, nowMs)) },
+      { heading: 'LOADED', value: ({ pki }) => (pki === undefined ? '?' : ago(pki.loaded_at, nowMs)) },
     ]),
   ];
 }
 
-function untilText(until: number | null, nowMs: number): string {
-  return until === null ? '' : `, for ${duration(until - nowMs)} more at most`;
+function rotationLines({ rotation, nodes, blockers }: CaStatus): string[] {
+  const moved = nodes.filter((node) => node.moved);
+  const count = `nodes on the CA that stays: ${moved.length} of ${nodes.length}`;
+  if (rotation === undefined) return ['no rotation is under way', count];
+  const { rotation_id, status, begun_at, refused_attempts } = rotation;
+  return [
+    `rotation ${rotation_id}: ${status}, since ${moment(begun_at)}, refused attempts: ${refused_attempts}`,
+    count,
+    ...blockers.map((blocker) => `  ${blocker.name}: ${reasonText(blocker)}`),
+    ...moved.filter((node) => node.blockers.length === 0).map(({ name }) => `  ${name}: moved`),
+  ];
 }
 
-function servingEnd({ pki }: GatewayStatus, nowMs: number): string {
-  if (pki === undefined) return '?';
-  const { not_before: notBeforeMs, not_after: notAfterMs } = pki.serving;
-  const level = lifetimeLevel({ notBeforeMs, notAfterMs }, nowMs);
-  return level === 'fresh'
-    ? duration(notAfterMs - nowMs)
-    : `${duration(notAfterMs - nowMs)} (${level}: fleet ca reissue-gateway)`;
+function reasonText({ reason, until }: Blocker): string {
+  return until === null ? reasons[reason] : `${reasons[reason]}, blocks until ${moment(until)}`;
 }
 
-function problemOf({ pki, missing }: GatewayStatus): string {
-  if (pki?.error !== null && pki?.error !== undefined) return pki.error.message;
-  return missing.length > 0 ? `does not trust ${missing.map(short).join(', ')}: run fleet ca sync on its host` : '-';
+const servingLevel = ({ serving }: GatewayPki, nowMs: number) =>
+  lifetimeLevel({ notBeforeMs: serving.not_before, notAfterMs: serving.not_after }, nowMs);
+
+function servingEnd(pki: GatewayPki, nowMs: number): string {
+  const level = servingLevel(pki, nowMs);
+  const end = moment(pki.serving.not_after);
+  return level === 'fresh' ? end : `${end} (${level}: fleet ca reissue-gateway)`;
 }
 
-/** The same for --json. */
-export function caStatusJson({ ca, moved, nodes, blockers, gateways }: CaStatus) {
+/** Both, where it has both: that its files are bad may be why it does not trust what it should. */
+function problemLines({ program, pki, missing }: GatewayStatus): string[] {
+  const lines: string[] = [];
+  if (missing.length > 0) {
+    lines.push(`${program}: run fleet ca sync on its host, it does not trust ${missing.map(short).join(', ')}`);
+  }
+  if (pki !== undefined && pki.error !== null) {
+    lines.push(`${program}: ${pki.error.message} (since ${moment(pki.error.since)})`);
+  }
+  return lines.map((line) => `warning: ${line}`);
+}
+
+/** The same for --json; times in ISO 8601. */
+export function caStatusJson({ ca, nowMs, rotation, nodes, blockers, gateways }: CaStatus) {
   return {
-    ca: ca === undefined ? null : { ...ca, initialized_at: isoTime(ca.initialized_at) },
-    nodes,
-    nodes_moved: moved,
-    blockers: blockers.map(({ until, ...blocker }) => ({ ...blocker, until: until === null ? null : isoTime(until) })),
-    gateways: gateways.map(({ program, pki, missing }) => ({ program, pki: pki ?? null, missing_ca_sha256s: missing })),
+    ca:
+      ca === undefined
+        ? null
+        : {
+            ...ca,
+            trusted: ca.trusted.map((trusted) => ({ ...trusted, not_after: isoTime(trusted.not_after) })),
+            initialized_at: isoTime(ca.initialized_at),
+          },
+    rotation:
+      rotation === undefined
+        ? null
+        : {
+            ...rotation,
+            begun_at: isoTime(rotation.begun_at),
+            issuing_at: isoTime(rotation.issuing_at),
+            ended_at: null,
+          },
+    nodes: nodes.length,
+    nodes_moved: nodes.filter(({ moved }) => moved).length,
+    node_states: nodes.map(({ blockers: own, ...node }) => ({ ...node, blocked_by: own.map(({ reason }) => reason) })),
+    blockers: blockers.map((blocker) => ({ ...blocker, until: isoTime(blocker.until) })),
+    gateways: gateways.map(({ program, pki, missing }) => ({
+      program,
+      pki: pki === undefined ? null : pkiJson(pki, nowMs),
+      missing_ca_sha256s: missing,
+    })),
+  };
+}
+
+function pkiJson(pki: GatewayPki, nowMs: number) {
+  const { serving, loaded_at, error } = pki;
+  return {
+    ...pki,
+    serving: {
+      ...serving,
+      not_before: isoTime(serving.not_before),
+      not_after: isoTime(serving.not_after),
+      level: servingLevel(pki, nowMs),
+    },
+    loaded_at: isoTime(loaded_at),
+    error: error === null ? null : { ...error, since: isoTime(error.since) },
   };
 }

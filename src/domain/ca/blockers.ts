@@ -12,7 +12,7 @@ export interface Blocker {
 }
 
 /** Whether a node in this status has to be on the new CA. A lost node does not block; a retired one is gone; one that never enrolled has nothing to lose. */
-const mustMove: Readonly<Record<NodeStatus, boolean>> = {
+export const mustMove: Readonly<Record<NodeStatus, boolean>> = {
   provisioning: false,
   active: true,
   unhealthy: true,

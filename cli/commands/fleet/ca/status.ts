@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Flags } from '@oclif/core';
-import { readCaStatus } from '../../../../src/read/ca-status.ts';
+import type pg from 'pg';
+import { type CaStatus, readCaStatus } from '../../../../src/read/ca-status.ts';
 import { usageFailure } from '../../../failure.ts';
 import { OperatorCommand } from '../../../operator-command.ts';
 import { caStatusJson, caStatusLines } from '../../../output/ca-status.ts';
+import { untilStopped } from '../../../until-stopped.ts';
 
 const LOOK_MS = 1_000;
 
@@ -22,22 +24,48 @@ export default class FleetCaStatus extends OperatorCommand {
     if (flags.watch && this.jsonEnabled())
       throw usageFailure('--watch shows changes to people, --json is one document');
     const pool = await this.pool(flags);
-    let shown = '';
-    for (;;) {
-      const status = await readCaStatus(pool);
-      const lines = caStatusLines(status);
-      // What is left of a lifetime changes all the time; whoever watches wants to see nodes and gateways move.
-      const now = JSON.stringify([status.ca, status.moved, status.nodes, status.blockers, status.gateways]);
-      if (now !== shown) this.#show(lines, flags.watch);
-      shown = now;
-      if (!flags.watch || (status.ca?.rotation_id ?? null) === null) return caStatusJson(status);
-      await delay(LOOK_MS);
+    if (flags.watch) {
+      const show = process.stdout.isTTY ? drawInPlace() : this.#printChanges();
+      await untilStopped((signal) => watch(pool, show, signal));
+      return undefined;
     }
+    const status = await readCaStatus(pool);
+    this.logLines(caStatusLines(status));
+    return caStatusJson(status);
   }
 
-  /** In place on a terminal that is watched, one after the other elsewhere. */
-  #show(lines: readonly string[], watching: boolean): void {
-    if (watching && process.stdout.isTTY) process.stdout.write('\x1b[H\x1b[2J');
-    this.logLines(lines);
+  /** Ages change all the time; who reads plain lines wants to see nodes and gateways move. */
+  #printChanges(): (status: CaStatus) => void {
+    let printed = '';
+    return (status) => {
+      const { nowMs: _, ...told } = status;
+      const now = JSON.stringify(told);
+      if (now !== printed) this.logLines(caStatusLines(status));
+      printed = now;
+    };
   }
+}
+
+async function watch(pool: pg.Pool, show: (status: CaStatus) => void, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const status = await readCaStatus(pool);
+    if (signal.aborted) return;
+    show(status);
+    if (status.rotation === undefined) return;
+    await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** Each drawing begins by going back up over the one before, so that what was printed above stays. */
+function drawInPlace(): (status: CaStatus) => void {
+  let drawn = 0;
+  return (status) => {
+    const { columns, rows } = process.stdout;
+    const fitting = caStatusLines(status)
+      .slice(0, rows - 1)
+      .map((line) => line.slice(0, columns - 1));
+    const up = drawn === 0 ? '' : `\u001B[${drawn}A`;
+    process.stdout.write(`${up}\u001B[J${fitting.join('\n')}\n`);
+    drawn = fitting.length;
+  };
 }

@@ -20,7 +20,7 @@ export interface PhaseReport {
 const REMEDIES: Readonly<Record<Extract<RotationOutcome, { kind: 'stopped' }>['problem']['code'], string>> = {
   ca_key_missing: 'run this on the host that holds it, or carry the CA files here and run `fleet ca sync --from DIR`',
   gateway_certificate_unreadable: 'put the gateway’s certificate and key back, or make new ones with `fleet ca init`',
-  gateways_do_not_follow: 'see `pushleft-controller fleet ca status`',
+  ca_missing: 'give --dns or --ip, the names of the gateway, so that the missing files are made',
 };
 
 /** Base of the commands that change the CA's files on a gateway's host, one at a time in the whole fleet. */

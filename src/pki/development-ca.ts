@@ -1,20 +1,14 @@
-import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes, X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { writeFileAtomic } from './atomic-file.ts';
-import { assembleCertificate, newSerial, nominalWindow, serverTbs } from './certificate.ts';
-import type { PkiPaths } from './files.ts';
-import { fileSigner, selfSignedCa } from './signer.ts';
+import { makeCa, makeGatewayCertificate, makeKeyPem } from './authority.ts';
+import { type PkiPaths, previousPath } from './files.ts';
+import { fileSigner } from './signer.ts';
 
-const DAY_SECONDS = 24 * 60 * 60;
-const CA_LIFETIME_SECONDS = 3650 * DAY_SECONDS;
-const GATEWAY_LIFETIME_SECONDS = 397 * DAY_SECONDS;
 /** A gateway certificate that ends sooner than this is replaced. */
-const GATEWAY_RENEW_BEFORE_MS = 30 * DAY_SECONDS * 1000;
+const GATEWAY_RENEW_BEFORE_MS = 30 * 24 * 60 * 60 * 1000;
 const LEFT_BY_A_CRASH = /^\.(?:ca|gateway|trust-bundle)\.(?:key|pem)(?:\.next|\.previous)?\.[0-9a-f]+\.tmp$/;
-/** Agents check these certificates by clocks of their own; one that is ten minutes slow must not cut its host off. */
-const BACKDATE_MS = 60 * 60 * 1000;
 
 /** The names of the gateway, and the time (ms since the epoch). */
 export interface DevelopmentPkiOptions {
@@ -46,17 +40,37 @@ export async function ensureDevelopmentPki(dir: string, options: DevelopmentPkiO
 
 /** The same for files anywhere, whose folders are there. */
 export async function ensurePki(paths: PkiPaths, options: DevelopmentPkiOptions): Promise<void> {
-  const caKeyPem = await ensureFile(paths.caKey, 0o600, newKeyPem);
-  const caCertPem = await ensureFile(paths.caCert, 0o644, () => newCaPem(caKeyPem, options.now));
+  const caKeyPem = await ensureCaKey(paths);
+  const caCertPem = await ensureFile(paths.caCert, 0o644, async () => (await makeCa(caKeyPem, options.now)).pem);
   await ensureFile(paths.trustBundle, 0o644, async () => caCertPem);
-  const gatewayKeyPem = await ensureFile(paths.gatewayKey, 0o600, newKeyPem);
-  const gatewayCertPem = await ensureFile(paths.gatewayCert, 0o644, () =>
-    newGatewayPem(caCertPem, caKeyPem, gatewayKeyPem, options),
-  );
-  const gatewayCert = new X509Certificate(gatewayCertPem);
+  const gatewayKeyPem = await ensureFile(paths.gatewayKey, 0o600, makeKeyPem);
+  const sign = async () => {
+    // While a rotation is under way not every agent believes the CA in the main files; the one before it is in the archive.
+    const issuer = (await readArchive(paths)) ?? { certPem: caCertPem, keyPem: caKeyPem };
+    const { dnsNames, ipAddresses } = options;
+    const names = { commonName: 'Pushleft gateway', dnsNames, ipAddresses };
+    const signer = fileSigner(issuer.certPem, issuer.keyPem);
+    return (await makeGatewayCertificate(names, gatewayKeyPem, signer, options.now)).pem;
+  };
+  const gatewayCert = new X509Certificate(await ensureFile(paths.gatewayCert, 0o644, sign));
   if (!gatewayCert.checkPrivateKey(createPrivateKey(gatewayKeyPem)) || !stillServes(gatewayCert, options)) {
-    await writeFileAtomic(paths.gatewayCert, await newGatewayPem(caCertPem, caKeyPem, gatewayKeyPem, options), 0o644);
+    await writeFileAtomic(paths.gatewayCert, await sign(), 0o644);
   }
+}
+
+/** A key that was lost cannot be made again: a new one beside the old certificate would only look like a CA. */
+async function ensureCaKey({ caKey, caCert }: PkiPaths): Promise<string> {
+  const keyPem = await readIfThere(caKey);
+  if (keyPem !== undefined) return keyPem;
+  if ((await readIfThere(caCert)) !== undefined) {
+    throw new Error(`${caKey} is missing, and ${caCert} is of no use without it: put the key back, or move both away`);
+  }
+  return ensureFile(caKey, 0o600, makeKeyPem);
+}
+
+async function readArchive({ caCert, caKey }: PkiPaths): Promise<{ certPem: string; keyPem: string } | undefined> {
+  const [certPem, keyPem] = await Promise.all([readIfThere(previousPath(caCert)), readIfThere(previousPath(caKey))]);
+  return certPem === undefined || keyPem === undefined ? undefined : { certPem, keyPem };
 }
 
 /** Temporary files of a run that was cut short: they may hold a key that nothing uses. */
@@ -68,47 +82,20 @@ async function removeLeftovers(dir: string): Promise<void> {
 }
 
 async function ensureFile(path: string, mode: number, make: () => Promise<string>): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-  }
+  const there = await readIfThere(path);
+  if (there !== undefined) return there;
   const text = await make();
   await writeFileAtomic(path, text, mode);
   return text;
 }
 
-async function newKeyPem(): Promise<string> {
-  const { privateKey } = await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
-  return privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
-}
-
-async function newCaPem(caKeyPem: string, now: number): Promise<string> {
-  const fields = {
-    commonName: 'Pushleft development CA',
-    serialHex: newSerial(randomBytes),
-    ...nominalWindow(now - BACKDATE_MS, CA_LIFETIME_SECONDS + BACKDATE_MS / 1000),
-  };
-  return (await selfSignedCa(caKeyPem, fields)).pem;
-}
-
-async function newGatewayPem(
-  caCertPem: string,
-  caKeyPem: string,
-  gatewayKeyPem: string,
-  options: DevelopmentPkiOptions,
-): Promise<string> {
-  const signer = fileSigner(caCertPem, caKeyPem);
-  const tbs = serverTbs({
-    commonName: 'Pushleft development gateway',
-    dnsNames: options.dnsNames,
-    ipAddresses: options.ipAddresses,
-    spkiDer: createPublicKey(createPrivateKey(gatewayKeyPem)).export({ format: 'der', type: 'spki' }),
-    serialHex: newSerial(randomBytes),
-    issuer: signer.issuer,
-    ...nominalWindow(options.now - BACKDATE_MS, GATEWAY_LIFETIME_SECONDS + BACKDATE_MS / 1000),
-  });
-  return assembleCertificate(tbs, await signer.sign(tbs)).pem;
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
 }
 
 function stillServes(certificate: X509Certificate, { dnsNames, ipAddresses, now }: DevelopmentPkiOptions): boolean {

@@ -4,7 +4,7 @@ import type { Refusal } from '../domain/result.ts';
 export type RotationProblem =
   | { readonly code: 'ca_key_missing'; readonly message: string }
   | { readonly code: 'gateway_certificate_unreadable'; readonly message: string }
-  | { readonly code: 'gateways_do_not_follow'; readonly message: string };
+  | { readonly code: 'ca_missing'; readonly message: string };
 
 /** How a phase ended: done (perhaps there was nothing to do), refused by a decision, or stopped. */
 export type RotationOutcome =

@@ -7,7 +7,10 @@ import {
 } from '../commands/ca.ts';
 import type { CaState } from '../domain/ca/state.ts';
 import type { RefusalCode } from '../domain/refusal.ts';
-import { describeCa, makeCa } from './make-certificates.ts';
+import { makeCa, makeKeyPem } from '../pki/authority.ts';
+import { parseCertificate } from '../pki/bundle.ts';
+import { sha256Hex } from '../pki/certificate.ts';
+import type { HeldCa } from './host-files.ts';
 import { done, type RotationOutcome, stopped } from './outcome.ts';
 import type { LiveGateway, RotationPorts } from './ports.ts';
 import { installNext, reissue, settle } from './settle.ts';
@@ -17,12 +20,12 @@ const LOOK_MS = 250;
 /** Makes the CA of this host's files known to the log. Repeating it does nothing. */
 export async function initialize(ports: RotationPorts): Promise<RotationOutcome> {
   const pem = (await ports.files.read(ports.files.paths.caCert)) ?? '';
-  const ca = describeCa(pem);
-  if (ca === undefined) return stopped('ca_key_missing', `${ports.files.paths.caCert} holds no CA certificate`);
-  const command = { ca_sha256: ca.sha256, ca_pem: pem, not_after: ca.notAfterMs };
+  const ca = parseCertificate(pem);
+  if (ca?.ca !== true) return stopped('ca_missing', `${ports.files.paths.caCert} holds no CA certificate`);
+  const command = { ca_sha256: sha256Hex(ca.raw), ca_pem: pem, not_after: ca.validToDate.getTime() };
   const outcome = await ports.execute(initializeCaCommand, command);
   if (!outcome.ok) return { kind: 'refused', refusal: outcome.refusal };
-  ports.say(`the CA of the fleet is ${ca.sha256.slice(0, 16)}…`, outcome.events);
+  ports.say(`the CA of the fleet is ${command.ca_sha256.slice(0, 16)}…`, outcome.events);
   return done(outcome.events.length > 0);
 }
 
@@ -35,14 +38,14 @@ export async function begin(ports: RotationPorts, waitMs: number): Promise<Rotat
   let ca = await ports.readCa();
   if (ca === undefined) return refused('ca_not_initialized');
   if (ca.rotation_id === null) {
-    const staged = (await files.staged()) ?? (await makeCa(ports.nowMs()));
+    const staged = (await files.staged()) ?? (await newCa(ports.nowMs()));
     await files.stage(staged);
     const outcome = await execute(beginRotationCommand, {
       rotation_id: ports.uuid(),
       previous_ca_sha256: (await files.mainCa()) ?? '0'.repeat(64),
       ca_sha256: staged.sha256,
       ca_pem: staged.certPem,
-      not_after: describeCa(staged.certPem)?.notAfterMs ?? 0,
+      not_after: parseCertificate(staged.certPem)?.validToDate.getTime() ?? 0,
     });
     if (!outcome.ok) {
       await files.removeStaged();
@@ -111,6 +114,12 @@ export async function reissueGateway(ports: RotationPorts): Promise<RotationOutc
   const current = held.get(ca.current_ca_sha256);
   if (current === undefined) return stopped('ca_key_missing', "this host does not hold the key of the fleet's CA");
   return (await reissue(ports, current, 'reissue')) ?? done(true);
+}
+
+async function newCa(nowMs: number): Promise<HeldCa> {
+  const keyPem = await makeKeyPem();
+  const { pem, fingerprintSha256 } = await makeCa(keyPem, nowMs);
+  return { sha256: fingerprintSha256, certPem: pem, keyPem };
 }
 
 /** The log has ended the rotation already: what is left are files, or nothing. */

@@ -1,10 +1,11 @@
 import { recordGatewayCertificateCommand } from '../commands/ca.ts';
 import type { CaState } from '../domain/ca/state.ts';
 import type { EventData } from '../domain/event/catalogue.ts';
+import { issued, parseCertificate } from '../pki/bundle.ts';
 import { type HeldCa, signerOf } from './host-files.ts';
-import { isIssuedBy, resignGateway } from './make-certificates.ts';
 import { done, type RotationOutcome, stopped } from './outcome.ts';
 import type { RotationPorts } from './ports.ts';
+import { resignGateway } from './resign-gateway.ts';
 
 /**
  * Brings this host's files to what the log says: the one way in which every phase ends, and all that `fleet ca sync` does. Where it was cut
@@ -20,7 +21,10 @@ async function settleOne(ports: RotationPorts, ca: CaState, carried?: string): P
   const { files } = ports;
   const held = (await files.held(pemsOf(ca), carried)).get(ca.current_ca_sha256);
   if (held === undefined) return keyMissing(ca.current_ca_sha256);
-  if (!isIssuedBy(await files.read(files.paths.gatewayCert), held.certPem)) {
+  const [serving, issuer] = [await files.read(files.paths.gatewayCert), held.certPem].map((pem) =>
+    parseCertificate(pem ?? ''),
+  );
+  if (serving === undefined || issuer === undefined || !issued(issuer, serving)) {
     const stop = await reissue(ports, held, 'rotation');
     if (stop !== undefined) return stop;
   }

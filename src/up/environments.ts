@@ -42,7 +42,6 @@ export async function writeEnvironments(input: EnvironmentInput): Promise<Enviro
       HETZNER_API_TOKEN: input.hetznerToken,
       PUSHLEFT_FLEET_SSH_KEYS: SSH_KEY,
       PUSHLEFT_FLEET_OPERATOR_CIDRS: OPERATOR_CIDRS,
-      PUSHLEFT_FLEET_GATEWAY_CA_FILE: pki.trustBundle,
       PUSHLEFT_GATEWAY_URL: urls.gateway,
       PUSHLEFT_ENROLL_URL: urls.enroll,
       PUSHLEFT_RELEASE_URL: RELEASE_URL,

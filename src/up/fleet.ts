@@ -1,12 +1,10 @@
-import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { initializeCaCommand } from '../commands/ca.ts';
 import { createPool, READER_LIMITS } from '../database/connect.ts';
-import { sha256Hex } from '../pki/certificate.ts';
 import { ensureDevelopmentPki } from '../pki/development-ca.ts';
 import type { PkiPaths } from '../pki/files.ts';
+import { initialize } from '../rotation/phases.ts';
+import { systemPorts } from '../rotation/system-ports.ts';
 import { Transactor } from '../transactor/transactor.ts';
 import { ControlPlane } from './control-plane.ts';
 import { prepareDatabase } from './database.ts';
@@ -111,7 +109,7 @@ export class LocalFleet {
     this.#opened.defer(() => pool.end());
     const names = { dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'] };
     const pki = await ensureDevelopmentPki(join(stateDir, 'pki'), { ...names, now: Date.now() });
-    await recordCa(database.urls.operator, pki, programVersion);
+    await recordCa(database.urls.operator, pool, pki, programVersion);
     const controlPlane = new ControlPlane({ stateDir, env, anyPorts, say, record, watch: this.#watch });
     this.#controlPlane = controlPlane;
     this.#opened.defer(() => controlPlane.stop());
@@ -160,14 +158,13 @@ export class LocalFleet {
 }
 
 /** Makes the fleet's CA known to the log, once. */
-async function recordCa(url: string, { caCert }: PkiPaths, programVersion: string): Promise<void> {
-  const pem = await readFile(caCert, 'utf8');
-  const { raw, validToDate } = new X509Certificate(pem);
+async function recordCa(url: string, pool: pg.Pool, paths: PkiPaths, programVersion: string): Promise<void> {
   const transactor = new Transactor({ url, program: 'up', programVersion });
+  const silent = () => undefined;
+  const actor = { kind: 'operator', id: 'up' } as const;
   try {
-    const ca = { ca_sha256: sha256Hex(raw), ca_pem: pem, not_after: validToDate.getTime() };
-    // A fleet that was stopped in a rotation has another CA in its file than the one that is known; that is for `fleet ca` to finish.
-    await transactor.execute(initializeCaCommand, ca, { actor: { kind: 'operator', id: 'up' } });
+    // A fleet that was stopped in a rotation has another CA in its file than the one that is known: refused, and for `fleet ca` to finish.
+    await initialize(systemPorts({ paths, pool, transactor, actor, say: silent, before: silent }));
   } finally {
     await transactor.close();
   }

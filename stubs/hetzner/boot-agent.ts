@@ -125,7 +125,9 @@ class AgentUnit {
   async live(): Promise<number> {
     const enrolled = await this.#exec('enroll');
     if (this.#stopping.signal.aborted) return 0;
-    if (enrolled !== 0) {
+    // A host that enrolled before runs its agent whatever becomes of a later attempt, as systemd does: it waits there for a new identity.
+    const identity = onDisk(this.#disk.directory, join(dirname(HOST_PATHS.enrollmentSecret), 'pki/current'));
+    if (enrolled !== 0 && !existsSync(identity)) {
       this.#note(`enrolment ended with ${enrolled}; the agent is not started`);
       return enrolled;
     }

@@ -1,5 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, rename, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ensureDevelopmentPki } from '../../src/pki/development-ca.ts';
@@ -37,7 +40,7 @@ const lockSessions = async () =>
     )
   ).rows;
 
-/** One story: the second test needs the rotation that the first one leaves. */
+/** One story: each test goes on where the one before ended; the last has a host of its own. */
 describe('fleet ca, guarded', () => {
   test('rotate that loses its lock while it waits: exit 3, the CA in force is left alone; run again, it goes on', async () => {
     const issuer = await readFile(pki.caCert, 'utf8');
@@ -58,10 +61,62 @@ describe('fleet ca, guarded', () => {
     expect(await readFile(pki.caCert, 'utf8')).not.toBe(issuer);
   }, 60_000);
 
-  test('init with other names while the new CA issues: refused, the gateway keeps its certificate', async () => {
-    const serving = await readFile(pki.gatewayCert, 'utf8');
-    const init = await runCli(['fleet', 'ca', 'init', '--dns', 'other.example'], { env });
-    expect(init).toMatchObject({ code: 1, stderr: expect.stringContaining('is under way') });
-    expect(await readFile(pki.gatewayCert, 'utf8')).toBe(serving);
+  test('reissue-gateway in a rotation: the same names by the CA that every agent trusts, on record; sync has nothing to do', async () => {
+    const served = new X509Certificate(await readFile(pki.gatewayCert));
+    const reissued = await runCli(['fleet', 'ca', 'reissue-gateway', '--json'], { env });
+    expect(JSON.parse(reissued.stdout).events).toEqual([
+      { position: expect.any(Number), type: 'gateway_certificate_issued' },
+    ]);
+    const serving = new X509Certificate(await readFile(pki.gatewayCert));
+    const old = new X509Certificate(await readFile(`${pki.caCert}.previous`));
+    expect(serving.fingerprint256).not.toBe(served.fingerprint256);
+    expect([serving.subjectAltName, serving.verify(old.publicKey)]).toEqual([served.subjectAltName, true]);
+    expect(await runCli(['fleet', 'ca', 'sync'], { env })).toMatchObject({
+      code: 0,
+      stdout: 'nothing to do: this host is where the log says\n',
+    });
+  });
+
+  test('a host that lost its CA key: init with names is refused and makes none, sync says what to carry and takes it', async () => {
+    await using elsewhere = await temporaryDirectory();
+    const ca = (...args: string[]) => runCli(['fleet', 'ca', ...args], { env });
+    expect(await ca('rotate', '--complete')).toMatchObject({ code: 0, stderr: '' });
+    await rename(pki.caKey, `${elsewhere.path}/carried.key`);
+    const missing = { code: 1, stderr: expect.stringContaining('key') };
+    expect(await ca('init', '--dns', 'localhost')).toMatchObject(missing);
+    expect(await ca('sync')).toMatchObject({ code: 1, stderr: expect.stringContaining('--from DIR') });
+    expect(existsSync(pki.caKey)).toBe(false);
+    expect(await ca('sync', '--from', elsewhere.path)).toMatchObject({ code: 0, stderr: '' });
+    const { mode } = await stat(pki.caKey);
+    expect([await readFile(pki.caKey, 'utf8'), mode & 0o777]).toEqual([
+      await readFile(`${elsewhere.path}/carried.key`, 'utf8'),
+      0o600,
+    ]);
+  });
+
+  test('init without files: makes them for the names that are given, once', async () => {
+    await using folder = await temporaryDirectory();
+    const other = await createTestDatabase();
+    const names = (path: string) => path.replace(dirname(pki.caCert), folder.path);
+    const [caCert, caKey, trustBundle] = [names(pki.caCert), names(pki.caKey), names(pki.trustBundle)];
+    const paths = {
+      caCert,
+      caKey,
+      trustBundle,
+      gatewayCert: names(pki.gatewayCert),
+      gatewayKey: names(pki.gatewayKey),
+    };
+    const elsewhere = gatewayEnvironment(other.url, paths);
+    const init = (...args: string[]) => runCli(['fleet', 'ca', 'init', ...args], { env: elsewhere });
+    expect(await init()).toMatchObject({ code: 1, stderr: expect.stringContaining('--dns or --ip') });
+    expect(await init('--dns', 'gateway.example', '--ip', '203.0.113.5')).toMatchObject({ code: 0, stderr: '' });
+    expect(new X509Certificate(await readFile(paths.gatewayCert)).subjectAltName).toBe(
+      'DNS:gateway.example, IP Address:203.0.113.5',
+    );
+    const again = await init('--dns', 'gateway.example', '--ip', '203.0.113.5');
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing to do') });
+    const { rowCount } = await other.pool.query('SELECT FROM log.events');
+    expect(rowCount).toBe(1);
+    await other.drop();
   });
 });

@@ -1,5 +1,14 @@
 import { X509Certificate } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ensureDevelopmentPki } from '../../src/pki/development-ca.ts';
@@ -94,6 +103,32 @@ describe('a development PKI', () => {
     const paths = await ensureDevelopmentPki(folder.path, options);
     rmSync(paths.gatewayKey);
     expect((await loadPki(await ensureDevelopmentPki(folder.path, options), now)).ok).toBe(true);
+  });
+
+  test("the CA's key was lost: thrown, and no other one is made", async () => {
+    using folder = temporaryFolder();
+    const { caKey } = await ensureDevelopmentPki(folder.path, { ...options, now });
+    rmSync(caKey);
+    await expect(ensureDevelopmentPki(folder.path, { ...options, now })).rejects.toThrow(`${caKey} is missing`);
+    expect(existsSync(caKey)).toBe(false);
+  });
+
+  test('a gateway certificate made anew while a rotation has an archive: by the CA of before, which every agent believes', async () => {
+    using folder = temporaryFolder();
+    const paths = await ensureDevelopmentPki(folder.path, { ...options, now });
+    using next = temporaryFolder();
+    const other = await ensureDevelopmentPki(next.path, { ...options, now });
+    const before = new X509Certificate(readFileSync(paths.caCert));
+    for (const [to, from] of [
+      [paths.caCert, other.caCert],
+      [paths.caKey, other.caKey],
+    ] as const) {
+      renameSync(to, `${to}.previous`);
+      copyFileSync(from, to);
+    }
+    await ensureDevelopmentPki(folder.path, { ...options, dnsNames: ['another.example'], now });
+    const served = new X509Certificate(readFileSync(paths.gatewayCert));
+    expect([served.checkHost('another.example'), served.verify(before.publicKey)]).toEqual(['another.example', true]);
   });
 
   test('a key that cannot be read: thrown, and left as it is', async () => {

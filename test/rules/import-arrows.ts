@@ -79,6 +79,7 @@ const ARROWS: Readonly<Record<string, readonly string[] | typeof everything>> = 
     'src/protocol',
     'src/provisioning',
     'src/read',
+    'src/rotation',
     'src/transactor',
   ],
   'src/rotation': ['src/domain', 'src/commands', 'src/pki', 'src/read', 'src/transactor'],

@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core';
 import { ensurePki } from '../../../../src/pki/development-ca.ts';
+import { stopped } from '../../../../src/rotation/outcome.ts';
 import { initialize } from '../../../../src/rotation/phases.ts';
 import { CaCommand } from '../../../rotation.ts';
 
@@ -27,7 +28,13 @@ export default class FleetCaInit extends CaCommand {
       if (rotation_id !== null) {
         return { kind: 'refused', refusal: { code: 'ca_rotation_running', details: { rotation_id } } };
       }
-      if (flags.dns.length + flags.ip.length > 0) await ensurePki(ports.files.paths, { ...names, now: ports.nowMs() });
+      if (flags.dns.length + flags.ip.length > 0) {
+        const { caCert, caKey } = ports.files.paths;
+        if ((await ports.files.read(caCert)) !== undefined && (await ports.files.read(caKey)) === undefined) {
+          return stopped('ca_key_missing', `${caKey} is missing, and ${caCert} is of no use without it`);
+        }
+        await ensurePki(ports.files.paths, { ...names, now: ports.nowMs() });
+      }
       return initialize(ports);
     });
   }

@@ -49,9 +49,13 @@ export interface GatewayProgram extends Program {
   readonly adminUrl: string;
 }
 
-/** Starts a gateway on free ports and waits until it listens. */
-export async function startGatewayProgram(databaseUrl: string, pki: PkiPaths): Promise<GatewayProgram> {
-  const program = startProgram('gateway', gatewayEnvironment(databaseUrl, pki));
+/** Starts a gateway, on free ports unless `env` says otherwise, and waits until it listens. */
+export async function startGatewayProgram(
+  databaseUrl: string,
+  pki: PkiPaths,
+  env: Record<string, string> = {},
+): Promise<GatewayProgram> {
+  const program = startProgram('gateway', gatewayEnvironment(databaseUrl, pki, env));
   const { agent, enroll, admin } = await program.logged('the gateway listens');
   const portOf = (url: unknown) => Number(new URL(String(url)).port);
   return { ...program, agentPort: portOf(agent), enrollPort: portOf(enroll), adminUrl: String(admin) };

@@ -34,6 +34,7 @@ export interface RotationFleet extends AsyncDisposable {
   readonly folder: string;
   readonly database: TestDatabase;
   readonly pki: PkiPaths;
+  /** Those that run now. */
   readonly gateways: readonly GatewayProgram[];
   readonly agentsEntrance: Balancer;
   readonly enrollEntrance: Balancer;
@@ -47,6 +48,9 @@ export interface RotationFleet extends AsyncDisposable {
   run(host: Host): AgentProcess;
   give<C, S>(definition: CommandDefinition<C, S>, command: C): Promise<CommandOutcome>;
   queueJob(): Promise<void>;
+  /** Ends both gateways in order and starts them again where they were. */
+  restartGateways(): Promise<void>;
+  signalGateway(index: number, signal: NodeJS.Signals): void;
 }
 
 /** Starts all but agents. The CA is recorded in the log. */
@@ -61,7 +65,9 @@ export async function startRotationFleet(): Promise<RotationFleet> {
     (created) => created.close(),
   );
   const gateways = await Promise.all([startGatewayProgram(database.url, pki), startGatewayProgram(database.url, pki)]);
-  for (const gateway of gateways) opened.use(gateway);
+  opened.defer(async () => {
+    for (const gateway of gateways) await gateway[Symbol.asyncDispose]();
+  });
   opened.use(startProgram('scheduler', { DATABASE_URL: database.url, PUSHLEFT_SCHEDULER_INTERVAL_SECONDS: '0.2' }));
   const agentsEntrance = opened.use(await startBalancer(gateways.map(({ agentPort }) => agentPort)));
   const enrollEntrance = opened.use(await startBalancer(gateways.map(({ enrollPort }) => enrollPort)));
@@ -134,6 +140,16 @@ export async function startRotationFleet(): Promise<RotationFleet> {
       const rest = { org_id: null, payload, payload_sha256: hash('sha256', payload), max_attempts: 3 };
       await give(queueJobCommand, { job_id: jobId, kind: 'diagnose_host', ...target, ...rest });
     },
+    async restartGateways() {
+      for (const [i, { agentPort, enrollPort, ...gateway }] of gateways.entries()) {
+        await gateway[Symbol.asyncDispose]();
+        gateways[i] = await startGatewayProgram(database.url, pki, {
+          PUSHLEFT_GATEWAY_BIND: `127.0.0.1:${agentPort}`,
+          PUSHLEFT_AGENT_ENROLL_BIND: `127.0.0.1:${enrollPort}`,
+        });
+      }
+    },
+    signalGateway: (index, signal) => void gateways[index]?.child.kill(signal),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { createPublicKey, randomBytes } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { agentTbs, assembleCertificate, newSerial, nominalWindow } from '../../../src/pki/certificate.ts';
 import { provisionNode } from '../../../src/provisioning/provision.ts';
 import { systemPorts } from '../../../src/provisioning/system-ports.ts';
 import { argumentsOf } from '../../../src/up/process-identity.ts';
@@ -117,6 +118,31 @@ test('the machine is rebooted: the user-data is not run again, the agent is', as
   expect(log()).toContain('agent stopped');
   expect(existsSync(join(directory, 'root/var/lib/pushleft/enrollment-secret'))).toBe(false);
 });
+
+test('rebooted when its certificate has expired: the agent runs all the same, and says what it waits for', async () => {
+  const { nodeId, server, directory, log } = await provision();
+  await waitFor(() => starts(log()) === 1, { what: 'the agent runs', deadlineMs: 20_000 });
+  const identity = join(directory, 'root/var/lib/pushleft/pki/current');
+  writeFileSync(join(identity, 'certificate.pem'), await expiredCertificate(nodeId, join(identity, 'key.pem')));
+  const headers = { authorization: `Bearer ${API_TOKEN}` };
+  const reboot = await fetch(`${listening.url}/servers/${server?.id}/actions/reboot`, { method: 'POST', headers });
+  expect(reboot.status).toBe(201);
+  await waitFor(() => starts(log()) === 2, { what: 'the agent runs again', deadlineMs: 30_000 });
+  await waitFor(() => log().includes('enroll --bundle'), { what: 'the remedy is named', deadlineMs: 20_000 });
+});
+
+/** A certificate of the fleet's CA for the node's own key, whose day was a week ago. */
+async function expiredCertificate(nodeId: string, keyFile: string): Promise<string> {
+  const { signer } = fleet.pki;
+  const tbs = agentTbs({
+    nodeId,
+    spkiDer: createPublicKey(readFileSync(keyFile)).export({ format: 'der', type: 'spki' }),
+    serialHex: newSerial(randomBytes),
+    issuer: signer.issuer,
+    ...nominalWindow(Date.now() - 7 * 86_400_000, 86_400),
+  });
+  return assembleCertificate(tbs, await signer.sign(tbs)).pem;
+}
 
 test('the machine is deleted: no process and no file of it is left', async () => {
   const { server, directory, log } = await provision();

@@ -98,7 +98,7 @@ export abstract class CaCommand extends OperatorCommand {
 }
 
 /** A completion that is refused names each node with its reason. */
-function withNodes(failure: Failure, nodes: unknown): Failure {
+export function withNodes(failure: Failure, nodes: unknown): Failure {
   if (!Array.isArray(nodes) || nodes.length === 0) return failure;
   const { exitCode, code, message, remedy, details } = failure;
   return new Failure(exitCode, code, `${message}: ${nodes.join('; ')}`, {

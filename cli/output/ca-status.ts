@@ -4,6 +4,7 @@ import { lifetimeLevel } from '../../src/pki/lifetime.ts';
 import type { CaStatus, GatewayStatus } from '../../src/read/ca-status.ts';
 import type { GatewayPki } from '../../src/read/gateway-pki.ts';
 import { ago, isoTime, moment } from './format.ts';
+import { momentJson, pastLines } from './moment-line.ts';
 import { tableLines } from './table.ts';
 
 const short = (sha256: string) => `${sha256.slice(0, 16)}…`;
@@ -18,7 +19,8 @@ const reasons: Readonly<Record<BlockingReason, string>> = {
 
 /** Lines for people: the CAs, the rotation with the nodes that have to move, and the gateways. */
 export function caStatusLines(status: CaStatus): string[] {
-  const { ca, nowMs, gateways } = status;
+  const { ca, moment: shown, gateways } = status;
+  const { nowMs } = shown;
   if (ca === undefined) return ["the log does not know the fleet's CA: run `pushleft-controller fleet ca init`"];
   const cas = ca.trusted.map(({ sha256, not_after }) => {
     const part = sha256 === ca.issuing_ca_sha256 ? 'issues' : 'trusted';
@@ -27,18 +29,21 @@ export function caStatusLines(status: CaStatus): string[] {
   return [
     ...cas,
     // Before everything that grows with the fleet: --watch cuts what a terminal has no room for.
-    ...gateways.flatMap(problemLines),
+    ...(gateways ?? []).flatMap(problemLines),
     ...rotationLines(status),
-    '',
-    ...tableLines(gateways, [
-      { heading: 'GATEWAY', value: ({ program }) => program },
-      { heading: 'TRUSTS', value: ({ pki }) => pki?.trusted_ca_sha256s.map(short).join(' ') ?? '?' },
-      { heading: 'ISSUES BY', value: ({ pki }) => (pki === undefined ? '?' : short(pki.issuer_ca_sha256)) },
-      { heading: 'SERVES', value: ({ pki }) => (pki === undefined ? '?' : short(pki.serving.issuer_ca_sha256)) },
-      { heading: 'ENDS', value: ({ pki }) => (pki === undefined ? '?' : servingEnd(pki, nowMs)) },
-      { heading: 'LOADED', value: ({ pki }) => (pki === undefined ? '?' : ago(pki.loaded_at, nowMs)) },
-    ]),
+    ...(gateways === null ? pastLines(shown, false) : ['', ...gatewayTable(gateways, nowMs)]),
   ];
+}
+
+function gatewayTable(gateways: readonly GatewayStatus[], nowMs: number): string[] {
+  return tableLines(gateways, [
+    { heading: 'GATEWAY', value: ({ program }) => program },
+    { heading: 'TRUSTS', value: ({ pki }) => pki?.trusted_ca_sha256s.map(short).join(' ') ?? '?' },
+    { heading: 'ISSUES BY', value: ({ pki }) => (pki === undefined ? '?' : short(pki.issuer_ca_sha256)) },
+    { heading: 'SERVES', value: ({ pki }) => (pki === undefined ? '?' : short(pki.serving.issuer_ca_sha256)) },
+    { heading: 'ENDS', value: ({ pki }) => (pki === undefined ? '?' : servingEnd(pki, nowMs)) },
+    { heading: 'LOADED', value: ({ pki }) => (pki === undefined ? '?' : ago(pki.loaded_at, nowMs)) },
+  ]);
 }
 
 function rotationLines({ rotation, nodes, blockers }: CaStatus): string[] {
@@ -55,7 +60,7 @@ function rotationLines({ rotation, nodes, blockers }: CaStatus): string[] {
 }
 
 function reasonText({ reason, until }: Blocker): string {
-  return until === null ? reasons[reason] : `${reasons[reason]}, blocks until ${moment(until)}`;
+  return until === null ? reasons[reason] : `${reasons[reason]}, expires at ${moment(until)}`;
 }
 
 const servingLevel = ({ serving }: GatewayPki, nowMs: number) =>
@@ -80,8 +85,9 @@ function problemLines({ program, pki, missing }: GatewayStatus): string[] {
 }
 
 /** The same for --json; times in ISO 8601. */
-export function caStatusJson({ ca, nowMs, rotation, nodes, blockers, gateways }: CaStatus) {
+export function caStatusJson({ ca, moment: shown, rotation, nodes, blockers, gateways }: CaStatus) {
   return {
+    ...momentJson(shown),
     ca:
       ca === undefined
         ? null
@@ -103,11 +109,16 @@ export function caStatusJson({ ca, nowMs, rotation, nodes, blockers, gateways }:
     nodes_moved: nodes.filter(({ moved }) => moved).length,
     node_states: nodes.map(({ blockers: own, ...node }) => ({ ...node, blocked_by: own.map(({ reason }) => reason) })),
     blockers: blockers.map((blocker) => ({ ...blocker, until: isoTime(blocker.until) })),
-    gateways: gateways.map(({ program, pki, missing }) => ({
-      program,
-      pki: pki === undefined ? null : pkiJson(pki, nowMs),
-      missing_ca_sha256s: missing,
-    })),
+    telemetry:
+      gateways === null
+        ? null
+        : {
+            gateways: gateways.map(({ program, pki, missing }) => ({
+              program,
+              pki: pki === undefined ? null : pkiJson(pki, shown.nowMs),
+              missing_ca_sha256s: missing,
+            })),
+          },
   };
 }
 

@@ -70,9 +70,9 @@ export const completeRotationCommand: CommandDefinition<object, RotationWitnesse
   decide: completeRotation,
 };
 
-/** Everything that a completion looks at; `fleet ca status` shows the same. */
+/** Everything that a completion looks at. */
 export async function loadWitnesses(rows: Rows): Promise<RotationWitnesses> {
-  // One after the other: a forecast and `fleet ca status` read on a client that takes one query at a time.
+  // One after the other: a forecast reads on a client that takes one query at a time.
   const ca = await loadCa(rows);
   const nodes = await rows.find(nodesInStatus, { statuses: PRESENT });
   const certificates = await rows.find(allCertificatesInForce, {});

@@ -1,14 +1,14 @@
-import type pg from 'pg';
-import { loadWitnesses } from '../commands/ca.ts';
 import { type Blocker, mustMove, rotationBlockers } from '../domain/ca/blockers.ts';
 import type { BlockingReason } from '../domain/ca/events.ts';
-import { gatewaysNotTrusting, liveGateways } from '../domain/ca/rotate.ts';
+import { liveGateways } from '../domain/ca/rotate.ts';
 import type { CaState, RotationState } from '../domain/ca/state.ts';
-import type { RotationWitnesses } from '../domain/ca/witnesses.ts';
-import type { Queryable } from '../log/postgres/reader.ts';
-import { readSnapshot } from '../projector/generation.ts';
-import { RowView } from '../transactor/row-view.ts';
+import type { NodeState } from '../domain/node/state.ts';
+import type { ProgramRow } from './database.ts';
+import type { FleetView, ViewMoment } from './fleet-view.ts';
 import { type GatewayPki, readGatewayPki } from './gateway-pki.ts';
+
+/** Far more certificates in force than a fleet of this design has. */
+const WHOLE_FLEET = 100_000;
 
 /** A gateway that is alive, what it says of its files, and the trusted CAs that it lacks. */
 export interface GatewayStatus {
@@ -27,14 +27,15 @@ interface NodeCaStatus {
 
 /** Who issues, who is trusted, how far the nodes are, and what gateways say. Times are ms. */
 export interface CaStatus {
-  readonly nowMs: number;
+  readonly moment: ViewMoment;
   readonly ca: CaState | undefined;
   /** The one that is under way. */
   readonly rotation: RotationState | undefined;
   readonly nodes: readonly NodeCaStatus[];
   /** Those of all nodes: also of one that has not enrolled yet. */
   readonly blockers: readonly Blocker[];
-  readonly gateways: readonly GatewayStatus[];
+  /** Telemetry: null in the past. */
+  readonly gateways: readonly GatewayStatus[] | null;
 }
 
 /** Whether this keeps a node on the old CA. The others are of secrets, and may block for a node that has moved. */
@@ -46,30 +47,34 @@ const keepsBack: Readonly<Record<BlockingReason, boolean>> = {
   enrolling: false,
 };
 
-/** Reads the state of the CA on one snapshot; judged by the very rules that a completion is decided by. */
-export function readCaStatus(pool: pg.Pool): Promise<CaStatus> {
-  return readSnapshot(pool, async (client) => {
-    const nowMs = await readClock(client);
-    const rows = new RowView(client);
-    const witnesses = await loadWitnesses(rows);
-    const { ca, gateways } = witnesses;
-    const rotationId = ca?.rotation_id ?? null;
-    const rotation = rotationId === null ? undefined : await rows.get('ca_rotations', rotationId);
-    const blockers =
-      ca === undefined ? [] : rotationBlockers(ca.next_ca_sha256 ?? ca.current_ca_sha256, witnesses, nowMs);
-    const details = await beaconDetails(client);
-    const live = liveGateways(gateways, nowMs).map(({ program }) => ({
-      program,
-      pki: readGatewayPki(details.get(program)),
-      missing: (ca?.trusted ?? []).flatMap(({ sha256 }) =>
-        gatewaysNotTrusting(sha256, gateways, nowMs).includes(program) ? [sha256] : [],
-      ),
-    }));
-    return { nowMs, ca, rotation, nodes: nodeStatuses(witnesses, blockers), blockers, gateways: live };
-  });
+/** What a view shows of the CA; judged by the very rules that a completion is decided by. */
+export async function readCaStatus(view: FleetView): Promise<CaStatus> {
+  const { moment, telemetry } = view;
+  const ca = await view.ca();
+  const nodes = await view.nodes({});
+  // In force at the beginning of time: every one that is not revoked, also the expired ones.
+  const certificates = await view.certificatesOf({ inForceAt: 0, limit: WHOLE_FLEET });
+  const rotation = typeof ca?.rotation_id === 'string' ? await view.rotation(ca.rotation_id) : undefined;
+  const staying = ca?.next_ca_sha256 ?? ca?.current_ca_sha256;
+  const blockers = staying === undefined ? [] : rotationBlockers(staying, { nodes, certificates }, moment.nowMs);
+  const programs = await telemetry?.gateways();
+  const gateways = programs === undefined ? null : gatewayStatuses(programs, ca, moment.nowMs);
+  return { moment, ca, rotation, nodes: nodeStatuses(nodes, blockers), blockers, gateways };
 }
 
-function nodeStatuses({ nodes }: Pick<RotationWitnesses, 'nodes'>, blockers: readonly Blocker[]): NodeCaStatus[] {
+function gatewayStatuses(programs: readonly ProgramRow[], ca: CaState | undefined, nowMs: number): GatewayStatus[] {
+  const pkiOf = new Map(programs.map(({ program, details }) => [program, readGatewayPki(details)]));
+  const beacons = programs.map(({ program, kind, beacon_at }) => {
+    return { program, kind, beacon_at, trusted_ca_sha256s: pkiOf.get(program)?.trusted_ca_sha256s ?? [] };
+  });
+  return liveGateways(beacons, nowMs).map(({ program, trusted_ca_sha256s }) => ({
+    program,
+    pki: pkiOf.get(program),
+    missing: (ca?.trusted ?? []).flatMap(({ sha256 }) => (trusted_ca_sha256s.includes(sha256) ? [] : [sha256])),
+  }));
+}
+
+function nodeStatuses(nodes: readonly NodeState[], blockers: readonly Blocker[]): NodeCaStatus[] {
   const byNode = Map.groupBy(blockers, ({ node_id }) => node_id);
   return nodes
     .filter(({ status }) => mustMove[status])
@@ -77,18 +82,4 @@ function nodeStatuses({ nodes }: Pick<RotationWitnesses, 'nodes'>, blockers: rea
       const own = byNode.get(node_id) ?? [];
       return { node_id, name, moved: !own.some(({ reason }) => keepsBack[reason]), blockers: own };
     });
-}
-
-async function readClock(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ now: number }>('SELECT clock_timestamp() AS now');
-  const [row] = rows;
-  if (row === undefined) throw new Error('the database did not tell its clock');
-  return row.now;
-}
-
-async function beaconDetails(db: Queryable): Promise<ReadonlyMap<string, unknown>> {
-  const { rows } = await db.query<{ program: string; details: unknown }>(
-    `SELECT program, details FROM telemetry.programs WHERE kind = 'gateway'`,
-  );
-  return new Map(rows.map(({ program, details }) => [program, details]));
 }

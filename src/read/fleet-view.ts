@@ -1,10 +1,11 @@
 import type { RowOf } from '../../projections/registry.ts';
-import type { CaState } from '../domain/ca/state.ts';
+import type { CaState, RotationState } from '../domain/ca/state.ts';
 import type { CertificateState } from '../domain/certificate/state.ts';
 import type { EventRow } from '../domain/event/state.ts';
 import type { Pool } from '../domain/fields.ts';
 import type { JobState, JobStatus, LeaseGuard } from '../domain/job/state.ts';
 import type { NodeLiveness, NodeState, NodeStatus } from '../domain/node/state.ts';
+import type { ProgramRow } from './database.ts';
 
 /** The state of the log that a view shows: its last position and when that was recorded (ms). Zero for an empty log. */
 export interface ViewMoment {
@@ -46,6 +47,8 @@ export interface CertificateReference {
 export interface Telemetry {
   liveness(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeLiveness>>;
   lease(jobId: string): Promise<LeaseGuard | undefined>;
+  /** Gateways that have said something of themselves, alive or not, by name. */
+  gateways(): Promise<readonly ProgramRow[]>;
   /** Canonical JSON text of a job's payload or result; `undefined` when it was erased or never was. */
   body(jobId: string, role: 'payload' | 'result'): Promise<string | undefined>;
 }
@@ -68,6 +71,7 @@ export interface FleetView {
   certificatesMatching(reference: CertificateReference): Promise<readonly CertificateState[]>;
   /** The fleet's CA; undefined while the log does not know it. */
   ca(): Promise<CaState | undefined>;
+  rotation(rotationId: string): Promise<RotationState | undefined>;
   jobs(filter: JobFilter): Promise<readonly JobState[]>;
   /** Jobs of this id, or whose id begins with it; at most a handful. */
   jobsMatching(reference: string): Promise<readonly JobState[]>;

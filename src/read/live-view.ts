@@ -100,6 +100,12 @@ function liveView(db: Kysely<ReadDatabase>, moment: ViewMoment): FleetView {
         .limit(MATCHES_MAX)
         .execute(),
     ca: () => db.selectFrom('fleet.fleet_ca').select(columns('fleet_ca')).executeTakeFirst(),
+    rotation: (rotationId) =>
+      db
+        .selectFrom('fleet.ca_rotations')
+        .select(columns('ca_rotations'))
+        .where('rotation_id', '=', rotationId)
+        .executeTakeFirst(),
     jobs: ({ nodeId, status, kind, limit }) =>
       db
         .selectFrom('fleet.jobs')
@@ -152,6 +158,8 @@ function liveTelemetry(db: Kysely<ReadDatabase>): Telemetry {
         .select(columns('job_leases'))
         .where('job_id', '=', jobId)
         .executeTakeFirst(),
+    gateways: () =>
+      db.selectFrom('telemetry.programs').selectAll().where('kind', '=', 'gateway').orderBy('program').execute(),
     async body(jobId, role) {
       const row = await db
         .selectFrom('telemetry.bodies')

@@ -8,6 +8,7 @@ const TABLES = [
   'fleet_nodes',
   'fleet_node_certificates',
   'fleet_ca',
+  'ca_rotations',
   'jobs',
   'fleet_events',
   'pool_firewalls',
@@ -50,6 +51,7 @@ function viewOf(state: FoldState): FleetView {
         .sort((a, b) => compare(a[by] ?? '', b[by] ?? ''))
         .slice(0, MATCHES_MAX),
     ca: async () => state.rows('fleet_ca').get('fleet'),
+    rotation: async (rotationId) => state.rows('ca_rotations').get(rotationId),
     jobs: async ({ nodeId, status, kind, limit }) =>
       jobs()
         .filter((job) => nodeId === undefined || job.node_id === nodeId || job.leased_to === nodeId)

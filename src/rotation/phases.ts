@@ -6,11 +6,12 @@ import {
   switchIssuerCommand,
 } from '../commands/ca.ts';
 import type { CaState } from '../domain/ca/state.ts';
+import type { EventData } from '../domain/event/catalogue.ts';
 import type { RefusalCode } from '../domain/refusal.ts';
 import { makeCa, makeKeyPem } from '../pki/authority.ts';
 import { parseCertificate } from '../pki/bundle.ts';
 import { sha256Hex } from '../pki/certificate.ts';
-import type { HeldCa } from './host-files.ts';
+import type { HeldCa, HostFiles } from './host-files.ts';
 import { done, type RotationOutcome, stopped } from './outcome.ts';
 import type { LiveGateway, RotationPorts } from './ports.ts';
 import { installNext, reissue, settle } from './settle.ts';
@@ -40,13 +41,7 @@ export async function begin(ports: RotationPorts, waitMs: number): Promise<Rotat
   if (ca.rotation_id === null) {
     const staged = (await files.staged()) ?? (await newCa(ports.nowMs()));
     await files.stage(staged);
-    const outcome = await execute(beginRotationCommand, {
-      rotation_id: ports.uuid(),
-      previous_ca_sha256: (await files.mainCa()) ?? '0'.repeat(64),
-      ca_sha256: staged.sha256,
-      ca_pem: staged.certPem,
-      not_after: parseCertificate(staged.certPem)?.validToDate.getTime() ?? 0,
-    });
+    const outcome = await execute(beginRotationCommand, await rotationOf(files, ports.nowMs(), ports.uuid()));
     if (!outcome.ok) {
       await files.removeStaged();
       return { kind: 'refused', refusal: outcome.refusal };
@@ -114,6 +109,22 @@ export async function reissueGateway(ports: RotationPorts): Promise<RotationOutc
   const current = held.get(ca.current_ca_sha256);
   if (current === undefined) return stopped('ca_key_missing', "this host does not hold the key of the fleet's CA");
   return (await reissue(ports, current, 'reissue')) ?? done(true);
+}
+
+/** The rotation that --begin would ask for: to the CA that is staged, or to one that is made for the question and kept nowhere. */
+export async function rotationOf(
+  files: HostFiles,
+  nowMs: number,
+  rotationId: string,
+): Promise<EventData<'ca_rotation_begun'>> {
+  const next = (await files.staged()) ?? (await newCa(nowMs));
+  return {
+    rotation_id: rotationId,
+    previous_ca_sha256: (await files.mainCa()) ?? '0'.repeat(64),
+    ca_sha256: next.sha256,
+    ca_pem: next.certPem,
+    not_after: parseCertificate(next.certPem)?.validToDate.getTime() ?? 0,
+  };
 }
 
 async function newCa(nowMs: number): Promise<HeldCa> {

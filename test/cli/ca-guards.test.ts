@@ -61,6 +61,19 @@ describe('fleet ca, guarded', () => {
     expect(await readFile(pki.caCert, 'utf8')).not.toBe(issuer);
   }, 60_000);
 
+  test('forecasts in a rotation: --begin and --abort say what they would do, nothing is recorded or written', async () => {
+    const before = await database.pool.query('SELECT count(*) FROM log.events');
+    const forecast = (phase: string) => runCli(['fleet', 'ca', 'rotate', phase, '--dry-run'], { env });
+    expect(await forecast('--begin')).toMatchObject({ code: 1, stderr: expect.stringContaining('is under way') });
+    expect(await forecast('--complete')).toMatchObject({
+      code: 0,
+      stdout: 'would append ca_rotation_completed: --complete would go through\n',
+    });
+    expect(await forecast('--abort')).toMatchObject({ code: 0, stderr: '' });
+    expect((await database.pool.query('SELECT count(*) FROM log.events')).rows).toEqual(before.rows);
+    expect(existsSync(`${pki.caKey}.next`)).toBe(false);
+  });
+
   test('reissue-gateway in a rotation: the same names by the CA that every agent trusts, on record; sync has nothing to do', async () => {
     const served = new X509Certificate(await readFile(pki.gatewayCert));
     const reissued = await runCli(['fleet', 'ca', 'reissue-gateway', '--json'], { env });

@@ -111,13 +111,15 @@ describe('fleet ca status', () => {
       stderr: '',
     });
     expect(await statusJson()).toEqual({
+      position: 0,
+      at: null,
       ca: null,
       rotation: null,
       nodes: 0,
       nodes_moved: 0,
       node_states: [],
       blockers: [],
-      gateways: [],
+      telemetry: { gateways: [] },
     });
   });
 
@@ -169,8 +171,8 @@ describe('fleet ca status', () => {
       `warning: gateway@late:1: run fleet ca sync on its host, it does not trust ${short(NEW)}`,
       'warning: gateway@late:1: no bundle (since 2026-01-02T03:04:05Z)',
     ]);
-    const { gateways } = await statusJson();
-    expect(gateways).toEqual([
+    const { telemetry } = await statusJson();
+    expect(telemetry.gateways).toEqual([
       expect.objectContaining({ program: 'gateway@good:1', missing_ca_sha256s: [] }),
       {
         program: 'gateway@late:1',
@@ -205,8 +207,8 @@ describe('fleet ca status', () => {
     expect(lines[2]).toMatch(/: issuing, since .*, refused attempts: 1$/);
     expect(lines.slice(3, 7)).toEqual([
       'nodes on the CA that stays: 1 of 3',
-      `app-two: renewed but never used, blocks until ${new Date(notAfter).toISOString().slice(0, 19)}Z`,
-      expect.stringMatching(/^app-three: never renewed, blocks until \d{4}-.*Z$/),
+      expect.stringMatching(/^app-three: never renewed, expires at \d{4}-.*Z$/),
+      `app-two: renewed but never used, expires at ${new Date(notAfter).toISOString().slice(0, 19)}Z`,
       'app-one: moved',
     ]);
     expect(await statusJson()).toMatchObject({
@@ -219,18 +221,33 @@ describe('fleet ca status', () => {
       nodes_moved: 1,
       node_states: [
         { node_id: NODES.moved, name: 'app-one', moved: true, blocked_by: [] },
-        { node_id: NODES.unused, name: 'app-two', moved: false, blocked_by: ['renewed_never_used'] },
         { node_id: NODES.late, name: 'app-three', moved: false, blocked_by: ['never_renewed'] },
+        { node_id: NODES.unused, name: 'app-two', moved: false, blocked_by: ['renewed_never_used'] },
       ],
       blockers: [
-        { node_id: NODES.unused, reason: 'renewed_never_used', until: new Date(notAfter).toISOString() },
         { node_id: NODES.late, reason: 'never_renewed', until: ISO },
+        { node_id: NODES.unused, reason: 'renewed_never_used', until: new Date(notAfter).toISOString() },
       ],
     });
   });
 
-  test('--watch with --json: a usage error', async () => {
-    expect(await status('--watch', '--json')).toMatchObject({ code: 2 });
+  test('--at before the new CA issued: as it was then, without what gateways say now', async () => {
+    const { rows } = await database.pool.query<{ position: number }>(
+      "SELECT position FROM log.events WHERE type = 'ca_issuer_switched'",
+    );
+    const before = String((rows[0]?.position ?? 0) - 1);
+    expect(JSON.parse((await status('--at', before, '--json')).stdout)).toMatchObject({
+      position: Number(before),
+      ca: { issuing_ca_sha256: OLD, next_ca_sha256: NEW },
+      rotation: { status: 'begun', refused_attempts: 0 },
+      nodes_moved: 0,
+      telemetry: null,
+    });
+    expect(plainLines(await status('--at', before)).at(-1)).toContain(`as it was at position ${before}`);
+  });
+
+  test.each([['--json'], ['--at', '1']])('--watch with %s: a usage error', async (...args) => {
+    expect(await status('--watch', ...args)).toMatchObject({ code: 2 });
   });
 
   test('--watch until the rotation is completed: one block a change, then it ends', async () => {

@@ -181,7 +181,7 @@ function verdict(completion: CommandOutcome | undefined, { name }: Node): string
   return own.map((line) =>
     String(line)
       .slice(name.length + 2)
-      .replace(/ until .*/, ''),
+      .replace(/, expires at .*/, ''),
   );
 }
 

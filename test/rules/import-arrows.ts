@@ -39,7 +39,6 @@ const ARROWS: Readonly<Record<string, readonly string[] | typeof everything>> = 
   'src/audit': ['src/domain', 'src/log', 'src/log/postgres', 'src/transactor', 'src/commands', 'src/pki'],
   'src/read': [
     'src/domain',
-    'src/commands',
     'projections',
     'src/log',
     'src/log/postgres',

@@ -3,7 +3,10 @@ import type { NodeState, NodeStatus } from '../node/state.ts';
 import type { BlockingReason } from './events.ts';
 import type { RotationWitnesses } from './witnesses.ts';
 
-/** Why a node keeps a rotation from being completed, and when that ends by itself (ms; null: it does not). */
+/**
+ * Why a node keeps a rotation from being completed. `until` (ms): when the secret ends, and with it the reason; or when the certificate
+ * does, after which the node can no longer renew by itself and blocks as `no_certificate`. Null where nothing ends.
+ */
 export interface Blocker {
   readonly node_id: string;
   readonly name: string;

@@ -144,11 +144,7 @@ export function liveGateways(gateways: readonly GatewayBeacon[], now: number): r
 }
 
 /** Live gateways that would turn away an agent with a certificate of this CA: their names. */
-export function gatewaysNotTrusting(
-  caSha256: string,
-  gateways: readonly GatewayBeacon[],
-  now: number,
-): readonly string[] {
+function gatewaysNotTrusting(caSha256: string, gateways: readonly GatewayBeacon[], now: number): readonly string[] {
   return liveGateways(gateways, now)
     .filter(({ trusted_ca_sha256s }) => !trusted_ca_sha256s.includes(caSha256))
     .map(({ program }) => program);
@@ -188,5 +184,5 @@ function refused(
 }
 
 function describeBlocker({ name, reason, until }: Blocker): string {
-  return `${name}: ${reason}${until === null ? '' : ` until ${new Date(until).toISOString()}`}`;
+  return `${name}: ${reason}${until === null ? '' : `, expires at ${new Date(until).toISOString()}`}`;
 }

@@ -1,10 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { Flags } from '@oclif/core';
-import { abortRotationCommand, completeRotationCommand } from '../../../../src/commands/ca.ts';
-import { abort, begin, complete } from '../../../../src/rotation/phases.ts';
+import { abortRotationCommand, beginRotationCommand, completeRotationCommand } from '../../../../src/commands/ca.ts';
+import { HostFiles } from '../../../../src/rotation/host-files.ts';
+import { abort, begin, complete, rotationOf } from '../../../../src/rotation/phases.ts';
+import type { FleetChoice } from '../../../connection.ts';
 import { refusalFailure } from '../../../failure.ts';
 import { dryRunFlag } from '../../../operator-command.ts';
-import { outcomeLine } from '../../../output/outcome.ts';
-import { CaCommand } from '../../../rotation.ts';
+import { outcomeJson, outcomeLine } from '../../../output/outcome.ts';
+import { CaCommand, withNodes } from '../../../rotation.ts';
 
 const PHASES = ['begin', 'complete', 'abort'] as const;
 
@@ -43,23 +46,22 @@ export default class FleetCaRotate extends CaCommand {
     });
   }
 
-  /** What --begin would do depends on gateways that are still to follow; the others are decided as if now, without being on record. */
-  async #forecast(flags: { begin: boolean; complete: boolean; 'dry-run': boolean }) {
-    if (flags.begin) {
-      const text = 'would make a CA, have every live gateway trust it, and let it issue; see `fleet ca status`';
-      this.log('%s', text);
-      return { dry_run: true, would: text };
-    }
-    const definition = flags.complete ? completeRotationCommand : abortRotationCommand;
-    const forecast = flags.complete
-      ? await this.attempt(completeRotationCommand, {}, flags)
-      : await this.attempt(abortRotationCommand, {}, flags);
-    if (!forecast.ok) {
-      const nodes = forecast.refusal.details['nodes'];
-      if (Array.isArray(nodes)) this.logLines(nodes.map((node) => `blocked by ${node}`));
-      throw refusalFailure(forecast.refusal);
-    }
-    this.log('%s', outcomeLine(forecast.value, `${definition.name} would go through`, 'nothing to do'));
-    return { dry_run: true, events: forecast.value.events };
+  /** Decided as if now, without being on record. Whether gateways would follow --begin is only known once they have to. */
+  async #forecast(flags: FleetChoice & { begin: boolean; complete: boolean; 'dry-run': boolean }) {
+    const forecast = await this.#decideAsIfNow(flags);
+    if (!forecast.ok) throw withNodes(refusalFailure(forecast.refusal), forecast.refusal.details['nodes']);
+    const phase = PHASES.find((name) => name === 'abort' || flags[name]);
+    this.log(
+      '%s',
+      outcomeLine(forecast.value, `--${phase} would go through`, `--${phase} would go on with what was begun`),
+    );
+    return outcomeJson(forecast.value);
+  }
+
+  async #decideAsIfNow(flags: FleetChoice & { begin: boolean; complete: boolean; 'dry-run': boolean }) {
+    if (flags.complete) return this.attempt(completeRotationCommand, {}, flags);
+    if (!flags.begin) return this.attempt(abortRotationCommand, {}, flags);
+    const files = new HostFiles(await this.pkiPaths(flags));
+    return this.attempt(beginRotationCommand, await rotationOf(files, Date.now(), randomUUID()), flags);
   }
 }

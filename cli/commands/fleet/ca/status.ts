@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Flags } from '@oclif/core';
-import type pg from 'pg';
 import { type CaStatus, readCaStatus } from '../../../../src/read/ca-status.ts';
+import { atFlag } from '../../../arguments.ts';
 import { usageFailure } from '../../../failure.ts';
 import { OperatorCommand } from '../../../operator-command.ts';
 import { caStatusJson, caStatusLines } from '../../../output/ca-status.ts';
@@ -14,8 +14,13 @@ export default class FleetCaStatus extends OperatorCommand {
   static override summary = 'Show who issues certificates, how far a rotation is, and what each gateway serves.';
   static override description =
     'Nodes that keep a rotation from being completed are named with their reasons, by the very rules of `fleet ca rotate --complete`.';
-  static override examples = ['<%= config.bin %> fleet ca status', '<%= config.bin %> fleet ca status --watch'];
+  static override examples = [
+    '<%= config.bin %> fleet ca status',
+    '<%= config.bin %> fleet ca status --watch',
+    '<%= config.bin %> fleet ca status --at 2h',
+  ];
   static override flags = {
+    at: atFlag,
     watch: Flags.boolean({ summary: 'Go on until the rotation has ended, showing what changes.' }),
   };
 
@@ -23,13 +28,14 @@ export default class FleetCaStatus extends OperatorCommand {
     const { flags } = await this.parse(FleetCaStatus);
     if (flags.watch && this.jsonEnabled())
       throw usageFailure('--watch shows changes to people, --json is one document');
-    const pool = await this.pool(flags);
+    if (flags.watch && flags.at !== undefined) throw usageFailure('--watch shows what happens, --at what was');
+    const look = () => this.view(flags, readCaStatus);
     if (flags.watch) {
       const show = process.stdout.isTTY ? drawInPlace() : this.#printChanges();
-      await untilStopped((signal) => watch(pool, show, signal));
+      await untilStopped((signal) => watch(look, show, signal));
       return undefined;
     }
-    const status = await readCaStatus(pool);
+    const status = await look();
     this.logLines(caStatusLines(status));
     return caStatusJson(status);
   }
@@ -38,7 +44,7 @@ export default class FleetCaStatus extends OperatorCommand {
   #printChanges(): (status: CaStatus) => void {
     let printed = '';
     return (status) => {
-      const { nowMs: _, ...told } = status;
+      const { moment: _, ...told } = status;
       const now = JSON.stringify(told);
       if (now !== printed) this.logLines(caStatusLines(status));
       printed = now;
@@ -46,9 +52,13 @@ export default class FleetCaStatus extends OperatorCommand {
   }
 }
 
-async function watch(pool: pg.Pool, show: (status: CaStatus) => void, signal: AbortSignal): Promise<void> {
+async function watch(
+  look: () => Promise<CaStatus>,
+  show: (status: CaStatus) => void,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
-    const status = await readCaStatus(pool);
+    const status = await look();
     if (signal.aborted) return;
     show(status);
     if (status.rotation === undefined) return;

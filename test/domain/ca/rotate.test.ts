@@ -219,7 +219,10 @@ describe('a rotation is completed', () => {
     const secretEnds = new Date(sample.node_enrollment_secret_armed.data.expires_at).toISOString();
     expect(await history().when(completeRotationCommand, {})).toEqual(
       refusal('ca_rotation_blocked', {
-        nodes: [`app-fsn1-7k2m: never_renewed, expires at ${ends}`, `app-fsn1-7k2m: enrolling, expires at ${secretEnds}`],
+        nodes: [
+          `app-fsn1-7k2m: never_renewed, expires at ${ends}`,
+          `app-fsn1-7k2m: enrolling, expires at ${secretEnds}`,
+        ],
         node_count: 1,
         gateways: [],
       }),

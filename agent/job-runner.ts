@@ -21,8 +21,19 @@ const SETTLE_MS = 10_000;
 /** The work of one kind. Must end soon after `signal` is aborted. */
 export type JobHandler<K extends JobKind> = (payload: JobPayload<K>, signal: AbortSignal) => Promise<JobResult<K>>;
 
-/** One handler for every kind; a new kind does not compile before it has one. */
-type JobHandlers = { readonly [K in JobKind]: JobHandler<K> };
+/** A handler for each kind that this host can do; the agent asks for no others. */
+export type JobHandlers = { readonly [K in JobKind]?: JobHandler<K> };
+
+/** Work that failed for a reason that has a code of its own. The message is what the operator reads. */
+export class JobFailed extends Error {
+  override readonly name = 'JobFailed';
+  readonly code: JobFailureCode;
+
+  constructor(code: JobFailureCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
 
 /** What running a job needs. */
 export interface JobRunnerDependencies extends HeartbeatDependencies {
@@ -89,6 +100,7 @@ async function perform(
     const outcome = await settled(work, end, SETTLE_MS, deps.time);
     return end.aborted && outcome.outcome === 'failed' ? handedBack() : outcome;
   } catch (error) {
+    if (error instanceof JobFailed && !end.aborted) return failed(error.code, error.message);
     if (error instanceof WorkStuck) throw new Error(`the work of job ${lease.id} did not end`, { cause: error });
     return end.aborted ? handedBack() : failed('work_failed', describeError(error));
   }
@@ -101,9 +113,11 @@ async function workOf<K extends JobKind>(
   handlers: JobHandlers,
   signal: AbortSignal,
 ): Promise<Outcome> {
+  const handler = handlers[kind];
+  if (handler === undefined) return failed('kind_unsupported', 'this host does not do this kind of job');
   const parsed = parseJobPayload(kind, payload);
   if (!parsed.ok) return failed('payload_invalid', parsed.problem);
-  const result = parseJobResult(kind, await handlers[kind](parsed.value, signal));
+  const result = parseJobResult(kind, await handler(parsed.value, signal));
   return result.ok ? { outcome: 'succeeded', result: result.value } : failed('work_failed', result.problem);
 }
 

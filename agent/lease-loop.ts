@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { jobKinds } from '../src/protocol/job-kinds/registry.ts';
+import type { JobKind } from '../src/protocol/job-kinds/registry.ts';
 import type { HostFacts } from '../src/protocol/lease.ts';
 import { BACKOFF_MAX_MS, backoffMs } from './backoff.ts';
 import type { Lease, LeaseAnswer } from './gateway-answers.ts';
@@ -23,6 +23,8 @@ export interface LeaseLoopDependencies {
   readonly facts: () => Promise<HostFacts>;
   readonly memory: LeaseMemory;
   readonly runJob: (lease: Lease) => Promise<void>;
+  /** The kinds of job that this host does. */
+  readonly kinds: readonly JobKind[];
   readonly time: Time;
   readonly log: Log;
   readonly waitSeconds: number;
@@ -43,7 +45,7 @@ export async function runLeaseLoop(deps: LeaseLoopDependencies, stopping: AbortS
     const request = {
       request_id: requestId,
       agent_version: AGENT_VERSION,
-      capabilities: { kinds: jobKinds, host: await deps.facts() },
+      capabilities: { kinds: [...deps.kinds], host: await deps.facts() },
       ...(memory.logHead === undefined ? {} : { log_head: memory.logHead }),
       ...(deps.bootId === undefined ? {} : { boot_id: deps.bootId }),
       wait_seconds: deps.waitSeconds,

@@ -1,3 +1,4 @@
+import { jobKinds } from '../../src/protocol/job-kinds/registry.ts';
 import { commonName } from '../certificate-check.ts';
 import type { AgentConfig } from '../config.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
@@ -6,7 +7,7 @@ import { GatewayClient } from '../gateway-client.ts';
 import { GatewayConnection } from '../gateway-connection.ts';
 import { hostFactsReader, readBootId } from '../host-facts.ts';
 import { type Identity, IdentityStore } from '../identity-store.ts';
-import { runLeasedJob } from '../job-runner.ts';
+import { type JobHandlers, runLeasedJob } from '../job-runner.ts';
 import { diagnoseHost } from '../jobs/diagnose-host.ts';
 import { runLeaseLoop } from '../lease-loop.ts';
 import { LeaseMemory } from '../lease-memory.ts';
@@ -70,9 +71,10 @@ async function work(
   const gateway = () => connection.client;
   const abandoned = new AbortController();
   const ending = AbortSignal.any([stopping, abandoned.signal]);
+  const handlers: JobHandlers = { diagnose_host: diagnoseHost(config) };
   const job = {
     gateway,
-    handlers: { diagnose_host: diagnoseHost(config) },
+    handlers,
     time: systemTime,
     log,
     stopGraceMs: config.stopGraceSeconds * 1_000,
@@ -85,6 +87,7 @@ async function work(
     facts: hostFactsReader(config),
     memory: await LeaseMemory.open(diskFs, config.stateDir),
     runJob: (lease: Lease) => runLeasedJob(lease, job, ending),
+    kinds: jobKinds.filter((kind) => handlers[kind] !== undefined),
     time: systemTime,
     log,
     waitSeconds: config.leaseWaitSeconds,

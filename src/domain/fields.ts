@@ -8,6 +8,12 @@ export const uuid = v.pipe(
   v.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/),
   v.description('UUID'),
 );
+/** Ids of instances: deployment, role, slot, generation. They follow from what they stand for (src/domain/workload/instance-id.ts). */
+export const instanceId = v.pipe(
+  v.string(),
+  v.regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?\.\d{1,4}\.[1-9]\d{0,5}$/),
+  v.description('instance: deployment.role.slot.generation'),
+);
 /** SHA-256 digests and certificate fingerprints: 64 lower-case hex digits. */
 export const sha256Hex = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/), v.description('SHA-256 in hex'));
 /** Points in time: whole milliseconds since the UNIX epoch. */

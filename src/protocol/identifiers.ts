@@ -14,8 +14,18 @@ export const RequestId = Uuid;
 export const BootId = Uuid;
 /** A job's id. */
 export const JobId = Uuid;
-/** The id of an application's instance. */
-export const InstanceId = Uuid;
+/** The id of a deployment. */
+export const DeploymentId = Uuid;
+/** The id of a database. */
+export const DatabaseId = Uuid;
+/**
+ * The id of an application's instance: its deployment, its role, its slot in the role and its generation in the slot. It follows from
+ * what it stands for, so whoever asks twice for a replacement asks for the same one.
+ */
+export const InstanceId = v.pipe(
+  v.string(),
+  v.regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?\.\d{1,4}\.[1-9]\d{0,5}$/),
+);
 /** Name of a kind of job; open, because a node may know kinds that this program does not. */
 export const KindName = v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]{0,63}$/));
 /** Proof of holding a lease: opaque to the agent, base64url or hex. */

@@ -22,6 +22,12 @@ const JOB_FAILURE_CODES = [
   'payload_invalid',
   /** The work threw, or its result is not what the kind says. */
   'work_failed',
+  /** What was started did not answer as ready in time, or ended before; it was removed again. */
+  'not_ready',
+  /** Something of that name runs on the host that does not carry our labels; it was not touched. */
+  'not_owned',
+  /** A later generation of the same thing is on the host already. */
+  'superseded',
 ] as const;
 /** One of the codes of a failure. */
 export type JobFailureCode = (typeof JOB_FAILURE_CODES)[number];

@@ -23,6 +23,10 @@ export const HostFacts = v.strictObject({
   docker_version: v.nullable(boundedText(64)),
   /** Live value of net.bridge.bridge-nf-call-iptables; null where the module is not loaded. */
   bridge_netfilter: v.nullable(v.boolean()),
+  /** How it runs workloads. Absent from agents that run none. */
+  runtime: v.optional(v.picklist(['docker', 'process'])),
+  /** What serves hostnames on it; null where nothing does. */
+  ingress: v.optional(v.nullable(v.picklist(['caddy', 'embedded']))),
 });
 /** What an agent says of its host with each lease. */
 export type HostFacts = v.InferOutput<typeof HostFacts>;
@@ -46,6 +50,8 @@ export const LeaseRequest = v.strictObject({
   wait_seconds: v.optional(boundedInteger(0, LEASE_WAIT_MAX_SECONDS)),
   /** Of the host; two that alternate under one identity are a copied disk. Absent where the host has none. */
   boot_id: v.optional(BootId),
+  /** Instances of earlier cleanup lists that are gone from the host for sure. They are not listed again. */
+  cleaned: v.optional(v.pipe(v.array(InstanceId), v.maxLength(CLEANUP_MAX))),
 });
 /** `POST /v1/agent/lease`. */
 export type LeaseRequest = v.InferOutput<typeof LeaseRequest>;

@@ -59,6 +59,7 @@ async function loopThrough(...replies: readonly Reply[]) {
       time: hurriedTime(pauses),
       log,
       waitSeconds: 0,
+      kinds: ['diagnose_host'],
     },
     stop.signal,
   );
@@ -126,6 +127,7 @@ describe('runLeaseLoop', () => {
         time: hurriedTime(pauses),
         log,
         waitSeconds: 20,
+        kinds: ['diagnose_host'],
       },
       stop.signal,
     );

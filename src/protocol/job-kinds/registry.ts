@@ -1,10 +1,20 @@
 import * as v from 'valibot';
+import { build } from './build.ts';
 import type { JobKindDefinition } from './definition.ts';
 import { diagnoseHost } from './diagnose-host.ts';
+import { ensureApplication } from './ensure-application.ts';
+import { ensureDatabase } from './ensure-database.ts';
+import { publishIngress } from './publish-ingress.ts';
+import { teardownApplication } from './teardown-application.ts';
 
 /** Every kind of job. A new kind is one file and one line here; the agent's table of handlers then fails to compile. */
 export const JOB_KINDS = {
+  build,
   diagnose_host: diagnoseHost,
+  ensure_application: ensureApplication,
+  ensure_database: ensureDatabase,
+  publish_ingress: publishIngress,
+  teardown_application: teardownApplication,
 } as const satisfies Readonly<Record<string, JobKindDefinition>>;
 
 /** Name of a kind that this program knows. */

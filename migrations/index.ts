@@ -10,12 +10,16 @@ import { up as log } from './001-log.ts';
 import { up as telemetry } from './002-telemetry.ts';
 import { up as roles } from './003-roles.ts';
 import { up as nodeHosts } from './004-node-hosts.ts';
+import { up as silence } from './005-silence.ts';
+import { up as sources } from './006-sources.ts';
 
 const migrations: Record<string, Migration> = {
   '001-log': { up: log },
   '002-telemetry': { up: telemetry },
   '003-roles': { up: roles },
   '004-node-hosts': { up: nodeHosts },
+  '005-silence': { up: silence },
+  '006-sources': { up: sources },
 };
 
 /** What `db migrate` did: the steps it took, and whether the projections had to be built anew. */

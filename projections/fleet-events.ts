@@ -32,7 +32,8 @@ const table = defineTable<EventRow>()({
 
 /** An event as operators filter it; the one home of which node, job and pool an event belongs to. */
 export function eventRow(event: RecordedEvent): EventRow {
-  const data: { node_id?: string | null; job_id?: string; pool?: string | null; [field: string]: unknown } = event.data;
+  const data: { node_id?: string | null; job_id?: string | null; pool?: string | null; [field: string]: unknown } =
+    event.data;
   return {
     position: event.position,
     at: event.at,

@@ -1,4 +1,5 @@
-import type { NodeState, ProvisionState } from '../src/domain/node/state.ts';
+import type { RecordedOf } from '../src/domain/event/recorded.ts';
+import type { NodeState, ProvisionState, Reclamation } from '../src/domain/node/state.ts';
 import { creates, defineProjection, updates } from './projection.ts';
 import { bigint, boolean, defineTable, integer, json, text, timestamp } from './table.ts';
 
@@ -34,11 +35,18 @@ const table = defineTable<NodeState>()({
     host_docker_version: text.orNull,
     host_bridge_netfilter: boolean.orNull,
     agent_version: text.orNull,
+    runtime: text.orNull,
+    ingress: text.orNull,
     host_facts_at: timestamp.orNull,
     conflict: json.orNull,
     requested_at: timestamp,
     enrolled_at: timestamp.orNull,
     admitted_at: timestamp.orNull,
+    mesh_coordinator: boolean,
+    subnet_slots_used: integer,
+    drain: json.orNull,
+    reclamation: json.orNull,
+    retired_at: timestamp.orNull,
   },
   indexes: [
     { name: 'fleet_nodes_name', columns: ['name'], unique: true },
@@ -49,6 +57,20 @@ const table = defineTable<NodeState>()({
 /** News of a server that came too late does not bring a failed node back: only a retry does, and it deals with that server. */
 function unlessFailed(row: NodeState, next: ProvisionState): ProvisionState {
   return row.provision_state === 'failed' ? 'failed' : next;
+}
+
+/** What a node that will not come back had, for whoever looks at it later. */
+function reclamation({ at, data }: RecordedOf<'node_lost'> | RecordedOf<'node_revoked'>): Reclamation {
+  return {
+    silent_ms: 'silent_ms' in data ? data.silent_ms : null,
+    at,
+    fenced_jobs: data.fenced_jobs,
+    lost_instance_ids: data.lost_instance_ids,
+    unplaced_instance_ids: data.unplaced_instance_ids,
+    replacement_instance_ids: data.replacement_instance_ids,
+    released_allocations: data.released_allocation_ids.length,
+    stranded_database_ids: data.stranded_database_ids,
+  };
 }
 
 /** One row a node. Source of the gateway's status check, of provisioning's next step and of `fleet list`. */
@@ -77,11 +99,18 @@ export const fleetNodes = defineProjection(table, {
       host_docker_version: null,
       host_bridge_netfilter: null,
       agent_version: null,
+      runtime: null,
+      ingress: null,
       host_facts_at: null,
       conflict: null,
       requested_at: e.at,
       enrolled_at: null,
       admitted_at: null,
+      mesh_coordinator: false,
+      subnet_slots_used: 0,
+      drain: null,
+      reclamation: null,
+      retired_at: null,
     }),
   ),
   node_capacity_recorded: updates(
@@ -167,15 +196,58 @@ export const fleetNodes = defineProjection(table, {
   ),
   node_drain_started: updates(
     (e) => e.data.node_id,
-    (row) => ({ ...row, status: 'draining', schedulable: false }),
+    (row, { at, data: { migrate, max_in_flight, deadline_at } }) => ({
+      ...row,
+      status: 'draining',
+      schedulable: false,
+      drain: { migrate, max_in_flight, deadline_at, started_at: at, overdue_at: null },
+    }),
+  ),
+  node_drain_cancelled: updates(
+    (e) => e.data.node_id,
+    (row) => ({ ...row, status: 'active', schedulable: row.admitted_at !== null, drain: null }),
+  ),
+  node_drain_overdue: updates(
+    (e) => e.data.node_id,
+    (row, { at }) => ({ ...row, drain: row.drain && { ...row.drain, overdue_at: at } }),
+  ),
+  node_taken_offline: updates(
+    (e) => e.data.node_id,
+    (row) => ({ ...row, status: 'offline' }),
   ),
   node_lost: updates(
     (e) => e.data.node_id,
-    (row) => ({ ...row, status: 'lost', schedulable: false }),
+    (row, e) => ({ ...row, status: 'lost', schedulable: false, drain: null, reclamation: reclamation(e) }),
+  ),
+  node_revoked: updates(
+    (e) => e.data.node_id,
+    // What was taken from it when it was lost stays the last word on that.
+    (row, e) => ({
+      ...row,
+      status: 'revoked',
+      schedulable: false,
+      drain: null,
+      reclamation: row.reclamation ?? reclamation(e),
+    }),
+  ),
+  node_mesh_coordinator_set: updates(
+    (e) => e.data.node_id,
+    (row, { data }) => ({ ...row, mesh_coordinator: data.coordinator }),
+  ),
+  instance_placed: updates(
+    (e) => e.data.node_id,
+    (row, { data }) => ({ ...row, subnet_slots_used: Math.max(row.subnet_slots_used, data.subnet_slot + 1) }),
   ),
   node_retired: updates(
     (e) => e.data.node_id,
-    (row) => ({ ...row, status: 'retired', schedulable: false, armed_secrets: [] }),
+    (row, { at }) => ({
+      ...row,
+      status: 'retired',
+      schedulable: false,
+      armed_secrets: [],
+      drain: null,
+      retired_at: at,
+    }),
   ),
   node_host_facts_changed: updates(
     (e) => e.data.node_id,
@@ -187,6 +259,8 @@ export const fleetNodes = defineProjection(table, {
       host_docker_version: e.data.docker_version,
       host_bridge_netfilter: e.data.bridge_netfilter,
       agent_version: e.data.agent_version,
+      runtime: e.data.runtime,
+      ingress: e.data.ingress,
       host_facts_at: e.at,
     }),
   ),

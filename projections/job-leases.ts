@@ -1,5 +1,6 @@
+import type { RecordedOf } from '../src/domain/event/recorded.ts';
 import type { LeaseGuard } from '../src/domain/job/state.ts';
-import { defineProjection, removes, replaces } from './projection.ts';
+import { defineProjection, removes, removesEach, replaces } from './projection.ts';
 import { defineTable, text, timestamp } from './table.ts';
 
 const table = defineTable<LeaseGuard>()({
@@ -10,6 +11,10 @@ const table = defineTable<LeaseGuard>()({
   columns: { job_id: text, node_id: text, token_sha256: text, expires_at: timestamp },
   indexes: [{ name: 'job_leases_expires_at', columns: ['expires_at'] }],
 });
+
+const fenced = removesEach<LeaseGuard, RecordedOf<'node_lost'> | RecordedOf<'node_revoked'>>((e) =>
+  e.data.fenced_jobs.map(({ job_id }) => job_id),
+);
 
 /**
  * The guard of each live lease. Events open and close it, heartbeats extend it in between; that extension is telemetry, so a lost row
@@ -29,4 +34,7 @@ export const jobLeases = defineProjection(table, {
   job_returned: removes((e) => e.data.job_id),
   job_completed: removes((e) => e.data.job_id),
   job_failed: removes((e) => e.data.job_id),
+  job_fenced: removes((e) => e.data.job_id),
+  node_lost: fenced,
+  node_revoked: fenced,
 });

@@ -1,5 +1,6 @@
+import type { RecordedOf } from '../src/domain/event/recorded.ts';
 import type { JobState } from '../src/domain/job/state.ts';
-import { creates, defineProjection, updates } from './projection.ts';
+import { creates, defineProjection, updates, updatesEach } from './projection.ts';
 import { bigint, defineTable, integer, text, timestamp } from './table.ts';
 
 const table = defineTable<JobState>()({
@@ -32,10 +33,22 @@ const table = defineTable<JobState>()({
     { name: 'jobs_queued_pool', columns: ['pool', 'queued_position'], where: `status = 'queued'` },
     { name: 'jobs_lease_request', columns: ['lease_request_id'], where: 'lease_request_id IS NOT NULL' },
     { name: 'jobs_leased', columns: ['leased_to'], where: `status = 'leased'` },
+    { name: 'jobs_open_node', columns: ['node_id'], where: `status IN ('queued', 'leased')` },
   ],
 });
 
 const endedLease = { leased_to: null, lease_request_id: null, leased_at: null } as const;
+
+/** A job that nobody may do any more: its token proves nothing. */
+function fence(row: JobState, at: number, reason: string): JobState {
+  return { ...row, ...endedLease, lease_token_sha256: null, status: 'failed', failure_reason: reason, finished_at: at };
+}
+
+const fencedWith = (reason: string) =>
+  updatesEach<JobState, RecordedOf<'node_lost'> | RecordedOf<'node_revoked'>>(
+    ({ data }) => data.fenced_jobs.map(({ job_id }) => job_id),
+    (row, { at }) => fence(row, at, reason),
+  );
 
 /**
  * One row a job. The token of a lease that its agent ended stays, so that the same report again is recognised and an older token never
@@ -101,4 +114,10 @@ export const jobs = defineProjection(table, {
       finished_at: at,
     }),
   ),
+  job_fenced: updates(
+    (e) => e.data.job_id,
+    (row, { at, data }) => fence(row, at, data.reason),
+  ),
+  node_lost: fencedWith('node_lost'),
+  node_revoked: fencedWith('node_revoked'),
 });

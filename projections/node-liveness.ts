@@ -1,12 +1,12 @@
 import type { NodeLiveness } from '../src/domain/node/state.ts';
 import { defineProjection } from './projection.ts';
-import { defineTable, integer, text, timestamp } from './table.ts';
+import { bigint, defineTable, integer, text, timestamp } from './table.ts';
 
 const table = defineTable<NodeLiveness>()({
   name: 'node_liveness',
   schema: 'telemetry',
   key: 'node_id',
-  columns: { node_id: text, last_seen_at: timestamp, data_disk_free_gb: integer.orNull },
+  columns: { node_id: text, last_seen_at: timestamp, heard_ms: bigint.orNull, data_disk_free_gb: integer.orNull },
   indexes: [],
 });
 

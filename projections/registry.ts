@@ -1,15 +1,23 @@
+import { applicationInstances } from './application-instances.ts';
 import { caRotations } from './ca-rotations.ts';
+import { databaseInstances } from './database-instances.ts';
+import { deployments } from './deployments.ts';
+import { fleetAllocations } from './fleet-allocations.ts';
 import { fleetCa } from './fleet-ca.ts';
 import { fleetEvents } from './fleet-events.ts';
 import { fleetNodeCertificates } from './fleet-node-certificates.ts';
 import { fleetNodes } from './fleet-nodes.ts';
 import { gatewayBeacons } from './gateway-beacons.ts';
+import { ingressRoutes } from './ingress-routes.ts';
 import { jobLeases } from './job-leases.ts';
 import { jobPayloads } from './job-payloads.ts';
 import { jobs } from './jobs.ts';
+import { networkAttachmentRequests } from './network-attachment-requests.ts';
 import { nodeLiveness } from './node-liveness.ts';
+import { nodeLossHolds } from './node-loss-holds.ts';
 import { poolFirewalls } from './pool-firewalls.ts';
 import type { Projection } from './projection.ts';
+import { scheduler } from './scheduler.ts';
 import type { Row } from './table.ts';
 
 /** Every table that events write or decisions read. Adding a projection is one file and one line here. */
@@ -20,11 +28,19 @@ export const registry = {
   ca_rotations: caRotations,
   jobs,
   pool_firewalls: poolFirewalls,
+  fleet_allocations: fleetAllocations,
+  node_loss_holds: nodeLossHolds,
+  deployments,
+  application_instances: applicationInstances,
+  network_attachment_requests: networkAttachmentRequests,
+  ingress_routes: ingressRoutes,
+  database_instances: databaseInstances,
   fleet_events: fleetEvents,
   job_leases: jobLeases,
   job_payloads: jobPayloads,
   node_liveness: nodeLiveness,
   gateway_beacons: gatewayBeacons,
+  scheduler,
 } as const;
 
 /** The name of a table in the registry. */

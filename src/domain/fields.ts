@@ -32,6 +32,74 @@ export const providerId = v.pipe(
   v.minValue(1),
   v.description('id that the provider gave'),
 );
+/** Sizes of what a workload may use. */
+export const cpuMillis = v.pipe(
+  v.number(),
+  v.safeInteger(),
+  v.minValue(0),
+  v.maxValue(1_024_000),
+  v.description('thousandths of a CPU'),
+);
+/** See {@link cpuMillis}. */
+export const memoryMb = v.pipe(
+  v.number(),
+  v.safeInteger(),
+  v.minValue(0),
+  v.maxValue(16_777_216),
+  v.description('memory, MiB'),
+);
+/** See {@link cpuMillis}. */
+export const diskGb = v.pipe(
+  v.number(),
+  v.safeInteger(),
+  v.minValue(0),
+  v.maxValue(16_777_216),
+  v.description('disk, GiB'),
+);
+/** Generations count from 1. */
+export const generation = v.pipe(
+  v.number(),
+  v.safeInteger(),
+  v.minValue(1),
+  v.maxValue(999_999),
+  v.description('generation, from 1'),
+);
+/** A port of a host. */
+export const port = v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(65_535), v.description('port'));
+/** A name that HTTP requests are sent to: two labels at least, in lower case. */
+export const hostname = v.pipe(
+  v.string(),
+  v.maxLength(253),
+  v.regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/),
+  v.description('hostname'),
+);
+/** A role of a deployment. */
+export const roleName = v.pipe(
+  v.string(),
+  v.regex(/^[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?$/),
+  v.description('role of a deployment'),
+);
+/** A reference to an image (src/protocol/workload.ts holds the same grammar for agents). */
+export const imageReference = v.pipe(
+  v.string(),
+  v.maxLength(255),
+  v.regex(/^[a-z0-9]+(?:[._:/-]+[a-zA-Z0-9_]+)*(?:@sha256:[0-9a-f]{64})?$/),
+  v.description('image'),
+);
+/** What is run, word by word. */
+export const commandLine = v.pipe(
+  v.array(v.pipe(v.string(), v.regex(/^[\x20-\x7e]{1,512}$/), v.description('word of a command line'))),
+  v.minLength(1),
+  v.maxLength(32),
+);
+/** A path of HTTP. */
+export const httpPath = v.pipe(v.string(), v.regex(/^\/[\x21-\x7e]{0,255}$/), v.description('path of HTTP'));
+/** Allocations: what they are for, and of which kind. */
+export const allocationId = v.pipe(
+  v.string(),
+  v.regex(/^[0-9a-z.-]{1,120}\/(?:role|network|database)$/),
+  v.description('allocation: instance or database, and kind'),
+);
 /** Names that end up as host names: RFC 1123 labels in lower case, at most 63. */
 export const hostLabel = v.pipe(
   v.string(),

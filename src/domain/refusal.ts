@@ -41,6 +41,18 @@ const refusals = {
     message: 'node {node_id} is retired',
     remedy: 'a retired node does not come back: provision a new one',
   },
+  node_revoked: {
+    message: 'node {node_id} is revoked: its host is not trusted any more',
+    remedy: 'take it out of service with `pushleft-controller fleet decommission`, and provision another one',
+  },
+  node_lost: {
+    message: 'node {node_id} is lost: its work runs elsewhere',
+    remedy: 'see `pushleft-controller fleet reclaim show`, then `fleet decommission` it',
+  },
+  term_superseded: {
+    message: 'another scheduler leads (term {term}, this one had {given_term})',
+    remedy: 'nothing has to be done: the one that leads does the work',
+  },
   certificate_not_found: {
     message: 'no certificate is known by {certificate}',
     remedy: 'see `pushleft-controller fleet certificates list`',
@@ -124,6 +136,102 @@ const refusals = {
   },
   job_exists: { message: 'job {job_id} was queued before, differently', remedy: 'queue it under a new id' },
   lease_conflict: { message: 'the lease is not held with this token', remedy: 'stop the work and lease again' },
+  deployment_unknown: {
+    message: 'no deployment is known by {deployment}',
+    remedy: 'see `pushleft-controller workload list`',
+  },
+  deployment_name_taken: {
+    message: 'a deployment of the name {name} is there already, and differs from the file',
+    remedy: 'remove it first (`pushleft-controller workload remove`), or choose another name',
+  },
+  deployment_ended: {
+    message: 'deployment {name} is {status}',
+    remedy: 'see `pushleft-controller workload show`',
+  },
+  hostname_taken: {
+    message: 'the hostname {hostname} belongs to deployment {deployment_id}',
+    remedy: 'choose another hostname, or remove that deployment',
+  },
+  member_unknown: {
+    message: 'node {node_id} is named as a member and is not known',
+    remedy: 'see `pushleft-controller fleet list` for the ids',
+  },
+  instance_not_waiting: {
+    message: 'instance {instance_id} is {status}',
+    remedy: 'nothing has to be done: somebody else was faster',
+  },
+  node_not_schedulable: {
+    message: 'node {node_id} takes no work',
+    remedy: 'see `pushleft-controller fleet why`',
+  },
+  node_not_member: {
+    message: 'node {node_id} is no member of the sealed environment',
+    remedy: 'place it on one of the members',
+  },
+  node_not_eligible: {
+    message: 'node {node_id} is of another pool or region',
+    remedy: "place it on a node of the deployment's pool and regions",
+  },
+  node_full: {
+    message: 'node {node_id} lacks {lacking}',
+    remedy: 'see `pushleft-controller fleet list`, provision another node, or ask for less',
+  },
+  subnet_slots_used_up: {
+    message: 'every slot of the subnet of node {node_id} was used once',
+    remedy: 'drain the node and replace it',
+  },
+  network_not_admitted: {
+    message: 'node {node_id} was not heard since the network was asked for',
+    remedy: 'wait for it, see `pushleft-controller fleet why`',
+  },
+  bridge_netfilter_off: {
+    message: 'bridged frames pass the firewall of node {node_id} by',
+    remedy: 'load br_netfilter on it: `modprobe br_netfilter`',
+  },
+  database_unknown: {
+    message: 'no database is known by {database}',
+    remedy: 'see `pushleft-controller workload database list`',
+  },
+  database_name_taken: {
+    message: 'a database of the name {name} is there already, and differs',
+    remedy: 'choose another name',
+  },
+  database_not_stranded: {
+    message: 'database {database_id} is {status}, not stranded',
+    remedy: 'only one whose node is lost can be released',
+  },
+  database_held: {
+    message: 'database {database} holds a part of node {node_id}: its data is on that disk',
+    remedy: 'rescue the data, then `pushleft-controller workload database release`',
+  },
+  node_not_draining: {
+    message: 'node {node_id} is {status}, not draining',
+    remedy: 'drain it first: `pushleft-controller fleet drain`',
+  },
+  drain_has_moved: {
+    message: 'something of node {node_id} has moved already ({instance_id})',
+    remedy: 'let the drain end, then decommission the node',
+  },
+  node_busy: {
+    message: 'node {node_id} still has {allocations} allocations and {leases} leases',
+    remedy: 'see `pushleft-controller fleet why`; `fleet drain --migrate` moves services away',
+  },
+  node_in_service: {
+    message: 'node {node_id} is {status}',
+    remedy: 'drain it first: `pushleft-controller fleet drain`',
+  },
+  pool_not_held: {
+    message: 'no node of pool {pool} is held',
+    remedy: 'nothing has to be done',
+  },
+  losses_held: {
+    message: 'nodes of pool {pool} are not given up by themselves: {silent} of {pool_size} fell silent together',
+    remedy: 'look at the network and the gateways; `pushleft-controller fleet loss release` gives them up',
+  },
+  losses_frozen: {
+    message: 'no node is given up by itself: an operator has frozen that',
+    remedy: '`pushleft-controller fleet loss thaw`',
+  },
 } as const satisfies Record<string, { message: string; remedy: string }>;
 
 /** The closed set of refusal codes. */

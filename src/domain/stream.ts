@@ -20,3 +20,16 @@ export function jobStream(jobId: string): string {
 export function poolStream(pool: Pool): string {
   return `pool-${pool}`;
 }
+
+/** The stream of a deployment, of its instances and of its routes. */
+export function deploymentStream(deploymentId: string): string {
+  return `deployment-${deploymentId}`;
+}
+
+/** The stream of a database. */
+export function databaseStream(databaseId: string): string {
+  return `database-${databaseId}`;
+}
+
+/** The stream of what concerns the fleet as a whole. */
+export const FLEET_STREAM = 'fleet';

@@ -61,7 +61,8 @@ function later(event: RecordedEvent): RecordedEvent {
 
 function fold(projection: Projection<Row>, row: Row | undefined, event: RecordedEvent): Row | null | typeof REFUSED {
   try {
-    return projection.fold(row, event);
+    // All samples of one type are about the same rows, so the first key stands for the others.
+    return projection.fold(row, event, projection.keys(event)[0] ?? '');
   } catch {
     return REFUSED;
   }

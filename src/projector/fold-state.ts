@@ -35,7 +35,7 @@ export class FoldState {
       const projection = projectionOf(name);
       const rows = this.#rowsOf(name);
       for (const key of projection.keys(event)) {
-        const row = projection.fold(rows.get(key), event);
+        const row = projection.fold(rows.get(key), event, key);
         if (row === null) rows.delete(key);
         else if (projection.table.appendOnly === true && this.#finished !== undefined) this.#finished(name, row);
         else rows.set(key, row);

@@ -117,3 +117,118 @@ export const queuedForPool = finder('jobs', {
   orderBy: 'queued_position',
   limit: 1,
 });
+
+/** More than a node may have of anything. */
+const WHOLE_NODE = 3_000;
+
+/** Jobs of a node that are not over: those that are for it. */
+export const openJobsOfNode = finder('jobs', {
+  name: 'open_jobs_of_node',
+  where: { node_id: { argument: 'node_id' }, status: { anyOf: 'statuses' } },
+  orderBy: 'job_id',
+  limit: WHOLE_NODE,
+});
+
+/** Jobs that a node holds now, whoever they were for. */
+export const jobsLeasedTo = finder('jobs', {
+  name: 'jobs_leased_to',
+  where: { leased_to: { argument: 'node_id' }, status: { is: 'leased' } },
+  orderBy: 'job_id',
+  limit: WHOLE_NODE,
+});
+
+/** What is held of a node now. */
+export const activeAllocationsOfNode = finder('fleet_allocations', {
+  name: 'active_allocations_of_node',
+  where: { node_id: { argument: 'node_id' }, released_at: { is: null } },
+  orderBy: 'allocation_id',
+  limit: WHOLE_NODE,
+});
+
+/** Instances on a node, in some statuses. */
+export const instancesOfNode = finder('application_instances', {
+  name: 'instances_of_node',
+  where: { node_id: { argument: 'node_id' }, status: { anyOf: 'statuses' } },
+  orderBy: 'instance_id',
+  limit: WHOLE_NODE,
+});
+
+/** Instances of a deployment, in some statuses. */
+export const instancesOfDeployment = finder('application_instances', {
+  name: 'instances_of_deployment',
+  where: { deployment_id: { argument: 'deployment_id' }, status: { anyOf: 'statuses' } },
+  orderBy: 'instance_id',
+  limit: WHOLE_FLEET,
+});
+
+/** The instance that a job works on. */
+export const instanceByJob = finder('application_instances', {
+  name: 'instance_by_job',
+  where: { job_id: { argument: 'job_id' } },
+  orderBy: 'instance_id',
+  limit: 1,
+});
+
+/** Deployments of a name, in some statuses. */
+export const deploymentsByName = finder('deployments', {
+  name: 'deployments_by_name',
+  where: { name: { argument: 'name' }, status: { anyOf: 'statuses' } },
+  orderBy: 'deployment_id',
+  limit: MANY,
+});
+
+/** Routes of a deployment, in some statuses. */
+export const routesOfDeployment = finder('ingress_routes', {
+  name: 'routes_of_deployment',
+  where: { deployment_id: { argument: 'deployment_id' }, status: { anyOf: 'statuses' } },
+  orderBy: 'route_id',
+  limit: WHOLE_FLEET,
+});
+
+/** Routes on an ingress host, in some statuses. */
+export const routesOfNode = finder('ingress_routes', {
+  name: 'routes_of_node',
+  where: { node_id: { argument: 'node_id' }, status: { anyOf: 'statuses' } },
+  orderBy: 'route_id',
+  limit: WHOLE_NODE,
+});
+
+/** All generations of a hostname's route. */
+export const routesOfHostname = finder('ingress_routes', {
+  name: 'routes_of_hostname',
+  where: { hostname: { argument: 'hostname' } },
+  orderBy: 'generation',
+  limit: WHOLE_FLEET,
+});
+
+/** The route that a job works on. */
+export const routeByJob = finder('ingress_routes', {
+  name: 'route_by_job',
+  where: { job_id: { argument: 'job_id' } },
+  orderBy: 'route_id',
+  limit: 1,
+});
+
+/** Databases on a node, in some statuses. */
+export const databasesOfNode = finder('database_instances', {
+  name: 'databases_of_node',
+  where: { node_id: { argument: 'node_id' }, status: { anyOf: 'statuses' } },
+  orderBy: 'database_id',
+  limit: WHOLE_NODE,
+});
+
+/** Databases of a name, in some statuses. */
+export const databasesByName = finder('database_instances', {
+  name: 'databases_by_name',
+  where: { name: { argument: 'name' }, status: { anyOf: 'statuses' } },
+  orderBy: 'database_id',
+  limit: MANY,
+});
+
+/** The database that a job works on. */
+export const databaseByJob = finder('database_instances', {
+  name: 'database_by_job',
+  where: { job_id: { argument: 'job_id' } },
+  orderBy: 'database_id',
+  limit: 1,
+});

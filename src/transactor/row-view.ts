@@ -59,7 +59,7 @@ export class RowView implements Rows {
     for (const table of TABLE_NAMES) {
       const projection = projectionOf(table);
       for (const key of projection.keys(event)) {
-        const row = projection.fold(projection.blind(event) ? undefined : await this.#row(table, key), event);
+        const row = projection.fold(projection.blind(event) ? undefined : await this.#row(table, key), event, key);
         this.#set(table, key, row ?? undefined);
       }
     }

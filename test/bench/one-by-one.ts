@@ -45,7 +45,7 @@ export async function requestNodeAlone(pool: pg.Pool): Promise<void> {
         const projection = projectionOf(table);
         const rows = projection
           .keys(event)
-          .map((): Row | null => projection.fold(undefined, event))
+          .map((key): Row | null => projection.fold(undefined, event, key))
           .filter((row) => row !== null);
         if (rows.length > 0) await client.query(upsertRows(table, rows));
       }

@@ -14,6 +14,7 @@ import { startFleet, type TestAgent, type TestFleet } from '../gateway/support/f
 import { appendCommand, dueAgent, renewedAgent, told } from '../gateway/support/renewal.ts';
 import { CanaryScanner } from '../support/canary.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { NOTHING_RECLAIMED } from '../support/workload-events.ts';
 import { plainLines, runCli } from './support/run-cli.ts';
 
 const AGENT = join(import.meta.dirname, '../../agent/bin/pushleft-agent.js');
@@ -61,7 +62,7 @@ function become(agent: TestAgent, event: FleetEvent) {
 }
 const lost = ({ nodeId }: TestAgent): FleetEvent => ({
   type: 'node_lost',
-  data: { node_id: nodeId, silent_ms: 300_000 },
+  data: { node_id: nodeId, silent_ms: 300_000, ...NOTHING_RECLAIMED },
 });
 const retired = ({ nodeId }: TestAgent): FleetEvent => ({ type: 'node_retired', data: { node_id: nodeId } });
 

@@ -10,6 +10,7 @@ import { nodeStream } from '../../src/domain/stream.ts';
 import { AwaitedNodes } from '../../src/gateway/awaited-nodes.ts';
 import { type IssuanceServices, renewCertificate } from '../../src/gateway/issuance.ts';
 import { openssl } from '../pki/support.ts';
+import { sample } from '../support/events.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AgentClient, exchange, jobOf, leaseRequest, SUCCEEDED } from './support/client.ts';
@@ -61,8 +62,11 @@ const unhealthy = (node_id: string): FleetEvent => ({
   type: 'node_became_unhealthy',
   data: { node_id, silent_ms: 90_000 },
 });
-const draining = (node_id: string): FleetEvent => ({ type: 'node_drain_started', data: { node_id } });
-const lost = (node_id: string): FleetEvent => ({ type: 'node_lost', data: { node_id, silent_ms: 300_000 } });
+const draining = (node_id: string): FleetEvent => ({
+  type: 'node_drain_started',
+  data: { ...sample.node_drain_started.data, node_id },
+});
+const lost = (node_id: string): FleetEvent => ({ type: 'node_lost', data: { ...sample.node_lost.data, node_id } });
 const retired = (node_id: string): FleetEvent => ({ type: 'node_retired', data: { node_id } });
 
 describe('a certificate that is not due', () => {

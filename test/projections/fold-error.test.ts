@@ -36,10 +36,11 @@ describe('a log that cannot be true', () => {
 
   test('its cause: which row', () => {
     const [event] = recorded([sample.node_admitted]);
-    const folding = () => event && projectionOf('fleet_nodes').fold(undefined, event);
+    const folding = () =>
+      event && projectionOf('fleet_nodes').fold(undefined, event, sample.node_admitted.data.node_id);
     expect(folding).toThrow(
       expect.objectContaining({
-        cause: expect.objectContaining({ message: `no row for one of ${sample.node_admitted.data.node_id}` }),
+        cause: expect.objectContaining({ message: `no row ${sample.node_admitted.data.node_id}` }),
       }),
     );
   });
@@ -48,7 +49,9 @@ describe('a log that cannot be true', () => {
     const [event] = recorded([sample.job_queued]);
     if (event === undefined) throw new Error('nothing recorded');
     expect(projectionOf('fleet_nodes').keys(event)).toEqual([]);
-    expect(() => projectionOf('fleet_nodes').fold(undefined, event)).toThrow('fleet_nodes does not fold job_queued');
+    expect(() => projectionOf('fleet_nodes').fold(undefined, event, '')).toThrow(
+      'fleet_nodes does not fold job_queued',
+    );
   });
 });
 

@@ -21,8 +21,8 @@ function digestWithFold(
 ): string {
   const projection = projectionOf(name);
   return digestWith(name, {
-    fold(row, event) {
-      const after = projection.fold(row, event);
+    fold(row, event, key) {
+      const after = projection.fold(row, event, key);
       return after !== null && applies(row, event) ? change(after) : after;
     },
   });

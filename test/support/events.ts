@@ -1,4 +1,5 @@
 import type { EventData, EventOf, EventType, FleetEvent } from '../../src/domain/event/catalogue.ts';
+import { NOTHING_RECLAIMED, workloadSamples } from './workload-events.ts';
 
 /** The moment at which a test's history begins, ms. */
 export const START = Date.UTC(2026, 2, 1, 12);
@@ -58,6 +59,7 @@ export function pem(base64: string): string {
 
 /** One event of each type, telling one story with fixed ids. Total over the catalogue, and what the golden files hold. */
 export const sample: { readonly [T in EventType]: EventOf<T> } = {
+  ...workloadSamples,
   node_provisioning_requested: event('node_provisioning_requested', {
     node_id: NODE,
     name: 'app-fsn1-7k2m',
@@ -100,8 +102,13 @@ export const sample: { readonly [T in EventType]: EventOf<T> } = {
   node_admitted: event('node_admitted', { node_id: NODE }),
   node_became_unhealthy: event('node_became_unhealthy', { node_id: NODE, silent_ms: 90_000 }),
   node_recovered: event('node_recovered', { node_id: NODE }),
-  node_drain_started: event('node_drain_started', { node_id: NODE }),
-  node_lost: event('node_lost', { node_id: NODE, silent_ms: 300_000 }),
+  node_drain_started: event('node_drain_started', {
+    node_id: NODE,
+    migrate: false,
+    max_in_flight: null,
+    deadline_at: null,
+  }),
+  node_lost: event('node_lost', { node_id: NODE, silent_ms: 300_000, ...NOTHING_RECLAIMED }),
   node_retired: event('node_retired', { node_id: NODE }),
   node_host_facts_changed: event('node_host_facts_changed', {
     node_id: NODE,
@@ -111,6 +118,8 @@ export const sample: { readonly [T in EventType]: EventOf<T> } = {
     docker_version: '28.5.1',
     agent_version: '0.1.0',
     bridge_netfilter: true,
+    runtime: null,
+    ingress: null,
   }),
   certificate_authorized: event('certificate_authorized', {
     certificate_id: SERIAL,

@@ -4,7 +4,16 @@ import type { EventMetadata } from '../../src/domain/event/recorded.ts';
 import type { LeaseGuard, StoredPayload } from '../../src/domain/job/state.ts';
 import type { RefusalCode } from '../../src/domain/refusal.ts';
 import type { Refusal } from '../../src/domain/result.ts';
-import { CA_STREAM, jobStream, LOG_STREAM, nodeStream, poolStream } from '../../src/domain/stream.ts';
+import {
+  CA_STREAM,
+  databaseStream,
+  deploymentStream,
+  FLEET_STREAM,
+  jobStream,
+  LOG_STREAM,
+  nodeStream,
+  poolStream,
+} from '../../src/domain/stream.ts';
 import { GENESIS_HASH } from '../../src/log/chain.ts';
 import { seal } from '../../src/log/codec.ts';
 import type { LogHead } from '../../src/log/event-log.ts';
@@ -68,7 +77,7 @@ class Given {
 
   /** A gateway flushes that it heard a node now. */
   heard(nodeId: string): this {
-    this.#rows.putLiveness({ node_id: nodeId, last_seen_at: this.#now, data_disk_free_gb: null });
+    this.#rows.putLiveness({ node_id: nodeId, last_seen_at: this.#now, heard_ms: null, data_disk_free_gb: null });
     return this;
   }
 
@@ -148,7 +157,11 @@ class Given {
 function streamOf({ type, data }: FleetEvent): string {
   if (type.startsWith('ca_') || type === 'gateway_certificate_issued') return CA_STREAM;
   if (type.startsWith('log_')) return LOG_STREAM;
-  if (type.startsWith('job_') && 'job_id' in data) return jobStream(data.job_id);
+  if (type.startsWith('node_losses_')) return FLEET_STREAM;
+  if (type.startsWith('node_loss_') && 'pool' in data && data.pool !== null) return poolStream(data.pool);
+  if ('deployment_id' in data && !type.startsWith('node_')) return deploymentStream(data.deployment_id);
+  if ('database_id' in data) return databaseStream(data.database_id);
+  if (type.startsWith('job_') && 'job_id' in data && data.job_id !== null) return jobStream(data.job_id);
   if (type.startsWith('pool_') && 'rules_sha256' in data) return poolStream(data.pool);
   if ('node_id' in data && data.node_id !== null) return nodeStream(data.node_id);
   throw new Error(`${type} belongs to no stream`);

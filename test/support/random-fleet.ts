@@ -75,7 +75,7 @@ export class RandomFleet {
     if (node.status === 'provisioning' || random.percent(3)) return this.#onNode(node, now);
     const held = this.#held.get(node.node_id)?.at(-1);
     if (held === undefined || held.not_after <= now) return this.#withoutCertificate(node, now);
-    this.#rows.putLiveness({ node_id: node.node_id, last_seen_at: now, data_disk_free_gb: null });
+    this.#rows.putLiveness({ node_id: node.node_id, last_seen_at: now, heard_ms: null, data_disk_free_gb: null });
     return this.#onCertificate(node, held, now) ?? this.#onJobs(node, now);
   }
 

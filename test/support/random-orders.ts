@@ -14,6 +14,7 @@ import { POOLS } from '../../src/domain/fields.ts';
 import type { NodeState, NodeStatus } from '../../src/domain/node/state.ts';
 import { nodeStream } from '../../src/domain/stream.ts';
 import type { CommandDefinition } from '../../src/transactor/command.ts';
+import { sample } from './events.ts';
 import type { Random } from './random.ts';
 
 /** A command and its definition, the types of both forgotten: `order.give((definition, command) => …)`. */
@@ -83,6 +84,8 @@ export function reportFacts(random: Random, fingerprint: string): Order {
     docker_version: null,
     agent_version: '0.1.0',
     bridge_netfilter: true,
+    runtime: null,
+    ingress: null,
   };
   return order(recordHostFactsCommand, { fingerprint, facts });
 }
@@ -98,23 +101,25 @@ export function signCheckpoint(random: Random, now: number): Order {
   return order(recordCheckpointCommand, { position: random.integer(1, 1_000), hash, key_sha256, signed_at: now });
 }
 
+const drained = (node_id: string): FleetEvent => ({
+  type: 'node_drain_started',
+  data: { ...sample.node_drain_started.data, node_id },
+});
+
+const lost = (node_id: string): FleetEvent => ({
+  type: 'node_lost',
+  data: { ...sample.node_lost.data, node_id },
+});
+
 /** What may become of a node in each status. */
 const changes: Readonly<Record<NodeStatus, readonly ((node_id: string) => FleetEvent)[]>> = {
   provisioning: [],
-  active: [
-    (node_id) => ({ type: 'node_became_unhealthy', data: { node_id, silent_ms: 90_000 } }),
-    (node_id) => ({ type: 'node_drain_started', data: { node_id } }),
-  ],
-  unhealthy: [
-    (node_id) => ({ type: 'node_recovered', data: { node_id } }),
-    (node_id) => ({ type: 'node_drain_started', data: { node_id } }),
-    (node_id) => ({ type: 'node_lost', data: { node_id, silent_ms: 300_000 } }),
-  ],
-  draining: [
-    (node_id) => ({ type: 'node_lost', data: { node_id, silent_ms: 300_000 } }),
-    (node_id) => ({ type: 'node_retired', data: { node_id } }),
-  ],
+  active: [(node_id) => ({ type: 'node_became_unhealthy', data: { node_id, silent_ms: 90_000 } }), drained],
+  unhealthy: [(node_id) => ({ type: 'node_recovered', data: { node_id } }), drained, lost],
+  draining: [lost, (node_id) => ({ type: 'node_retired', data: { node_id } })],
+  offline: [],
   lost: [(node_id) => ({ type: 'node_retired', data: { node_id } })],
+  revoked: [],
   retired: [],
 };
 

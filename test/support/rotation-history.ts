@@ -232,6 +232,6 @@ export function exported(rows: readonly ClaimedRow[]): string {
 }
 
 function streamOf({ type, data }: FleetEvent): string {
-  if (type.startsWith('job_') && 'job_id' in data) return jobStream(data.job_id);
+  if (type.startsWith('job_') && 'job_id' in data && data.job_id !== null) return jobStream(data.job_id);
   return 'node_id' in data && data.node_id !== null ? nodeStream(data.node_id) : CA_STREAM;
 }

@@ -20,7 +20,9 @@ export const mustMove: Readonly<Record<NodeStatus, boolean>> = {
   active: true,
   unhealthy: true,
   draining: true,
+  offline: true,
   lost: false,
+  revoked: false,
   retired: false,
 };
 

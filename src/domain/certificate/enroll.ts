@@ -18,7 +18,9 @@ const causes: Readonly<Record<NodeStatus, 'enrollment' | 'reenrollment' | undefi
   active: 'reenrollment',
   unhealthy: 'reenrollment',
   draining: 'reenrollment',
+  offline: 'reenrollment',
   lost: 'reenrollment',
+  revoked: undefined,
   retired: undefined,
 };
 

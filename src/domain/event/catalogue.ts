@@ -1,9 +1,12 @@
 import { caEvents } from '../ca/events.ts';
 import { certificateEvents } from '../certificate/events.ts';
 import { checkpointEvents } from '../checkpoint/events.ts';
+import { databaseEvents } from '../database/events.ts';
+import { deploymentEvents } from '../deployment/events.ts';
+import { ingressEvents } from '../ingress/events.ts';
 import { jobEvents } from '../job/events.ts';
 import { nodeEvents } from '../node/events.ts';
-import { poolEvents } from '../pool/events.ts';
+import { fleetWideEvents, poolEvents } from '../pool/events.ts';
 import type { DataOf } from './definition.ts';
 
 /** Every event type of the fleet. `docs/events.md` is generated from it. */
@@ -13,6 +16,10 @@ export const catalogue = {
   ...caEvents,
   ...jobEvents,
   ...poolEvents,
+  ...fleetWideEvents,
+  ...deploymentEvents,
+  ...ingressEvents,
+  ...databaseEvents,
   ...checkpointEvents,
 } as const;
 

@@ -2,10 +2,13 @@ import * as v from 'valibot';
 import { caEvents } from '../ca/events.ts';
 import { certificateEvents } from '../certificate/events.ts';
 import { checkpointEvents } from '../checkpoint/events.ts';
+import { databaseEvents } from '../database/events.ts';
+import { deploymentEvents } from '../deployment/events.ts';
+import { ingressEvents } from '../ingress/events.ts';
 import { jobEvents } from '../job/events.ts';
 import { nodeEvents } from '../node/events.ts';
-import { poolEvents } from '../pool/events.ts';
-import { CA_STREAM, LOG_STREAM } from '../stream.ts';
+import { fleetWideEvents, poolEvents } from '../pool/events.ts';
+import { CA_STREAM, FLEET_STREAM, LOG_STREAM } from '../stream.ts';
 import { catalogue, EVENT_TYPES, type EventType } from './catalogue.ts';
 import { meanings } from './meanings.ts';
 
@@ -16,6 +19,10 @@ const ENTITIES = [
   { title: 'Certificate authority', stream: CA_STREAM, events: caEvents },
   { title: 'Jobs', stream: 'job-<job_id>', events: jobEvents },
   { title: 'Pools', stream: 'pool-<pool>', events: poolEvents },
+  { title: 'Fleet', stream: FLEET_STREAM, events: fleetWideEvents },
+  { title: 'Deployments', stream: 'deployment-<deployment_id>', events: deploymentEvents },
+  { title: 'Ingress routes', stream: 'deployment-<deployment_id>', events: ingressEvents },
+  { title: 'Databases', stream: 'database-<database_id>', events: databaseEvents },
   { title: 'Log', stream: LOG_STREAM, events: checkpointEvents },
 ] as const;
 
@@ -51,6 +58,7 @@ function describeEvent(type: EventType, roles: readonly string[]): string {
 export type FieldSchema =
   | v.NullableSchema<v.GenericSchema, undefined>
   | v.ArraySchema<v.GenericSchema, undefined>
+  | v.StrictObjectSchema<Readonly<Record<string, v.GenericSchema>>, undefined>
   | v.PicklistSchema<readonly string[], undefined>
   | v.LiteralSchema<string, undefined>
   | v.BooleanSchema<undefined>
@@ -64,6 +72,10 @@ function describeField(field: v.GenericSchema): string {
       return `${describeField(schema.wrapped)}, or null`;
     case 'array':
       return `list: ${describeField(schema.item)}`;
+    case 'strict_object': {
+      const entries = Object.entries<v.GenericSchema>(schema.entries);
+      return entries.map(([name, entry]) => `\`${name}\` (${describeField(entry)})`).join(', ');
+    }
     case 'picklist':
       return schema.options.map((option) => `\`${option}\``).join(' or ');
     case 'literal':

@@ -39,6 +39,10 @@ function samples(name: string, field: v.GenericSchema): readonly unknown[] {
     case 'array':
       // The ids of a list are called as one is, and more.
       return [samples(name.replace(/s$/, ''), schema.item)];
+    case 'strict_object':
+      return [
+        Object.fromEntries(Object.entries(schema.entries).map(([part, entry]) => [part, samples(part, entry)[0]])),
+      ];
     case 'picklist':
       return schema.options;
     case 'literal':

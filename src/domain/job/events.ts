@@ -37,6 +37,13 @@ export const jobEvents = {
       1: { data: v.strictObject(returned), upcast: (data: object) => ({ ...data, attempt_spent: false }) },
     },
   },
+  job_fenced: event(
+    v.strictObject({
+      job_id: uuid,
+      node_id: v.nullable(uuid),
+      reason: v.picklist(['node_retired', 'node_draining', 'not_needed']),
+    }),
+  ),
   job_completed: event(v.strictObject({ job_id: uuid, node_id: uuid, attempt: count, result_sha256: sha256Hex })),
   job_failed: event(
     v.strictObject({

@@ -1,9 +1,12 @@
 import * as v from 'valibot';
 import { event } from '../event/definition.ts';
 import {
+  allocationId,
   count,
   hostLabel,
+  instanceId,
   instantMs,
+  jobKind,
   pool,
   providerId,
   serialHex,
@@ -19,6 +22,43 @@ const provisioningFailure = v.picklist(['enrollment_secret_expired', 'server_cre
 export type ProvisioningFailure = v.InferOutput<typeof provisioningFailure>;
 
 const armed = { node_id: uuid, secret_sha256: sha256Hex, expires_at: instantMs };
+
+const facts = {
+  node_id: uuid,
+  cpu_count: count,
+  memory_mb: count,
+  kernel: versionToken,
+  docker_version: v.nullable(versionToken),
+  agent_version: versionToken,
+  bridge_netfilter: v.nullable(v.boolean()),
+};
+
+/** Most of one kind that a node may have had. */
+const MOST = 1_000;
+
+/** What is taken from a node that will not come back: everything it had, by name. Part of its one event. */
+const reclaimed = {
+  /** Jobs that it had or that waited for it: they have failed, and their tokens are worth nothing. */
+  fenced_jobs: v.pipe(v.array(v.strictObject({ job_id: uuid, kind: jobKind })), v.maxLength(MOST)),
+  lost_instance_ids: v.pipe(v.array(instanceId), v.maxLength(MOST)),
+  /** Instances that nothing was done for on it yet: they wait for a place again. */
+  unplaced_instance_ids: v.pipe(v.array(instanceId), v.maxLength(MOST)),
+  replacement_instance_ids: v.pipe(v.array(instanceId), v.maxLength(MOST)),
+  released_allocation_ids: v.pipe(v.array(allocationId), v.maxLength(2 * MOST)),
+  stranded_database_ids: v.pipe(v.array(uuid), v.maxLength(MOST)),
+};
+/** What is taken from a node that will not come back. */
+export type Reclaimed = v.InferOutput<ReturnType<typeof reclaimedSchema>>;
+const reclaimedSchema = () => v.strictObject(reclaimed);
+
+const nothingReclaimed = {
+  fenced_jobs: [],
+  lost_instance_ids: [],
+  unplaced_instance_ids: [],
+  replacement_instance_ids: [],
+  released_allocation_ids: [],
+  stranded_database_ids: [],
+} satisfies Reclaimed;
 
 const ipv4 = v.pipe(v.string(), v.ipv4(), v.description('IPv4 address'));
 const ipv6 = v.pipe(v.string(), v.regex(/^[0-9a-f:]+(?:\/\d{1,3})?$/), v.description('IPv6 address or network'));
@@ -76,18 +116,50 @@ export const nodeEvents = {
   node_admitted: event(v.strictObject({ node_id: uuid })),
   node_became_unhealthy: event(v.strictObject({ node_id: uuid, silent_ms: count })),
   node_recovered: event(v.strictObject({ node_id: uuid })),
-  node_drain_started: event(v.strictObject({ node_id: uuid })),
-  node_lost: event(v.strictObject({ node_id: uuid, silent_ms: count })),
-  node_retired: event(v.strictObject({ node_id: uuid })),
-  node_host_facts_changed: event(
-    v.strictObject({
+  node_drain_started: {
+    version: 2,
+    data: v.strictObject({
       node_id: uuid,
-      cpu_count: count,
-      memory_mb: count,
-      kernel: versionToken,
-      docker_version: v.nullable(versionToken),
-      agent_version: versionToken,
-      bridge_netfilter: v.nullable(v.boolean()),
+      /** Its services are replaced elsewhere before they are stopped here, so many at once. */
+      migrate: v.boolean(),
+      max_in_flight: v.nullable(v.pipe(count, v.minValue(1))),
+      deadline_at: v.nullable(instantMs),
     }),
+    earlier: {
+      1: {
+        data: v.strictObject({ node_id: uuid }),
+        upcast: (data: object) => ({ ...data, migrate: false, max_in_flight: null, deadline_at: null }),
+      },
+    },
+  },
+  node_drain_cancelled: event(v.strictObject({ node_id: uuid })),
+  node_drain_overdue: event(v.strictObject({ node_id: uuid, blocking_instance_ids: reclaimed.lost_instance_ids })),
+  node_taken_offline: event(v.strictObject({ node_id: uuid })),
+  node_lost: {
+    version: 2,
+    data: v.strictObject({ node_id: uuid, silent_ms: count, ...reclaimed }),
+    earlier: {
+      1: {
+        data: v.strictObject({ node_id: uuid, silent_ms: count }),
+        upcast: (data: object) => ({ ...data, ...nothingReclaimed }),
+      },
+    },
+  },
+  node_revoked: event(v.strictObject({ node_id: uuid, ...reclaimed })),
+  node_cleanup_confirmed: event(
+    v.strictObject({ node_id: uuid, instance_ids: v.pipe(v.array(instanceId), v.minLength(1), v.maxLength(64)) }),
   ),
+  node_mesh_coordinator_set: event(v.strictObject({ node_id: uuid, coordinator: v.boolean() })),
+  node_retired: event(v.strictObject({ node_id: uuid })),
+  node_host_facts_changed: {
+    version: 2,
+    data: v.strictObject({
+      ...facts,
+      runtime: v.nullable(v.picklist(['docker', 'process'])),
+      ingress: v.nullable(v.picklist(['caddy', 'embedded'])),
+    }),
+    earlier: {
+      1: { data: v.strictObject(facts), upcast: (data: object) => ({ ...data, runtime: null, ingress: null }) },
+    },
+  },
 } as const;

@@ -20,7 +20,9 @@ export function hostFactsDiffer(facts: HostFacts, node: NodeState): boolean {
     node.host_kernel === facts.kernel &&
     node.host_docker_version === facts.docker_version &&
     node.host_bridge_netfilter === facts.bridge_netfilter &&
-    node.agent_version === facts.agent_version
+    node.agent_version === facts.agent_version &&
+    node.runtime === facts.runtime &&
+    node.ingress === facts.ingress
   );
 }
 

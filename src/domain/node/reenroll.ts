@@ -11,12 +11,14 @@ export interface ArmReenrollment {
   readonly ca_sha256s: readonly string[];
 }
 
-const refusals: Readonly<Record<NodeStatus, 'node_not_enrolled' | 'node_retired' | undefined>> = {
+const refusals: Readonly<Record<NodeStatus, 'node_not_enrolled' | 'node_revoked' | 'node_retired' | undefined>> = {
   provisioning: 'node_not_enrolled',
   active: undefined,
   unhealthy: undefined,
   draining: undefined,
+  offline: undefined,
   lost: undefined,
+  revoked: 'node_revoked',
   retired: 'node_retired',
 };
 

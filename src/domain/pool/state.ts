@@ -7,3 +7,17 @@ export interface PoolFirewallState {
   readonly rules_sha256: string;
   readonly converged_at: number;
 }
+
+/** Whether nodes of a pool may be given up: the row of `node_loss_holds`, one a pool and one, `fleet`, for the switch by hand. */
+export interface LossHoldState {
+  readonly scope: string;
+  /** Since when none is given up; null when they are. */
+  readonly held_at: number | null;
+  readonly silent_node_ids: readonly string[];
+  /** Nodes that may be given up although many are silent. */
+  readonly released_node_ids: readonly string[];
+  readonly changed_at: number;
+}
+
+/** The scope of the switch by hand. */
+export const WHOLE_FLEET = 'fleet';

@@ -72,6 +72,8 @@ function factsOf({ agent_version, capabilities: { host } }: LeaseRequest): HostF
     docker_version: host.docker_version === null ? null : toVersionToken(host.docker_version),
     agent_version,
     bridge_netfilter: host.bridge_netfilter,
+    runtime: host.runtime ?? null,
+    ingress: host.ingress ?? null,
   };
 }
 

@@ -49,6 +49,8 @@ const FACTS = {
   docker_version: '29.0.1',
   agent_version: '0.1.0',
   bridge_netfilter: true,
+  runtime: null,
+  ingress: null,
 };
 
 /** Makes events in a migrated database. */

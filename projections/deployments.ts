@@ -15,6 +15,7 @@ const table = defineTable<DeploymentState>()({
     roles: json,
     hostnames: json,
     build: json.orNull,
+    build_job_id: text.orNull,
     spec_sha256: text,
     status: text,
     degraded_reason: text.orNull,
@@ -26,6 +27,7 @@ const table = defineTable<DeploymentState>()({
   },
   indexes: [
     { name: 'deployments_name', columns: ['name'] },
+    { name: 'deployments_build_job', columns: ['build_job_id'], where: 'build_job_id IS NOT NULL' },
     { name: 'deployments_status', columns: ['status'] },
   ],
 });

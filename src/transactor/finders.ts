@@ -177,6 +177,14 @@ export const deploymentsByName = finder('deployments', {
   limit: MANY,
 });
 
+/** The deployment that a job builds. */
+export const deploymentByBuildJob = finder('deployments', {
+  name: 'deployment_by_build_job',
+  where: { build_job_id: { argument: 'job_id' } },
+  orderBy: 'deployment_id',
+  limit: 1,
+});
+
 /** Routes of a deployment, in some statuses. */
 export const routesOfDeployment = finder('ingress_routes', {
   name: 'routes_of_deployment',

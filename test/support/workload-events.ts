@@ -84,6 +84,7 @@ export const workloadSamples = {
     ],
     hostnames: [HOSTNAME],
     build: null,
+    build_job_id: null,
     spec_sha256: '5bec'.repeat(16),
   }),
   deployment_built: event('deployment_built', {

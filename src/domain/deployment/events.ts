@@ -84,6 +84,7 @@ export const deploymentEvents = {
       roles: v.pipe(v.array(role), v.minLength(1), v.maxLength(MOST.roles)),
       hostnames: v.pipe(v.array(hostname), v.maxLength(MOST.hostnames)),
       build: v.nullable(build),
+      build_job_id: v.nullable(uuid),
       spec_sha256: sha256Hex,
     }),
   ),

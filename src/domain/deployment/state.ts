@@ -23,6 +23,7 @@ export interface DeploymentState {
     readonly command: readonly string[];
     readonly timeout_seconds: number;
   } | null;
+  readonly build_job_id: string | null;
   readonly spec_sha256: string;
   readonly status: DeploymentStatus;
   readonly degraded_reason: DegradedReason | null;

@@ -5,7 +5,7 @@ import { NodeId } from '../src/protocol/identifiers.ts';
 import { LEASE_WAIT_MAX_SECONDS } from '../src/protocol/limits.ts';
 
 /** How the host runs workloads: containers, or plain processes where there is no Docker. */
-type Runtime = 'docker' | 'process';
+export type Runtime = 'docker' | 'process';
 
 /** Everything an agent is told from outside; DESIGN §6. */
 export interface AgentConfig {
@@ -19,6 +19,8 @@ export interface AgentConfig {
   readonly stateDir: string;
   readonly runtime: Runtime;
   readonly dockerSocket: string;
+  /** The address that workloads are reached at; undefined: found out (runtime/advertise-address.ts). */
+  readonly advertiseAddress: string | undefined;
   /** How long the gateway may hold a lease request until there is a job. */
   readonly leaseWaitSeconds: number;
   /** Distance of two looks at whether the certificate is due for renewal. */
@@ -56,6 +58,7 @@ function parseConfig(env: Environment): AgentConfig {
     stateDir: read(env, 'PUSHLEFT_AGENT_STATE_DIR', '/var/lib/pushleft', absolutePath),
     runtime: read(env, 'PUSHLEFT_RUNTIME', 'docker', runtime),
     dockerSocket: read(env, 'PUSHLEFT_DOCKER_SOCKET', '/var/run/docker.sock', absolutePath),
+    advertiseAddress: readOptional(env, 'PUSHLEFT_AGENT_ADVERTISE_ADDRESS', ipAddress),
     leaseWaitSeconds: read(env, 'PUSHLEFT_AGENT_LEASE_WAIT_SECONDS', '20', seconds(0, LEASE_WAIT_MAX_SECONDS)),
     renewCheckSeconds: read(env, 'PUSHLEFT_AGENT_RENEW_CHECK_SECONDS', '600', seconds(1, 86_400)),
     stopGraceSeconds: read(env, 'PUSHLEFT_AGENT_STOP_GRACE_SECONDS', '20', seconds(0, 3_600)),
@@ -73,6 +76,10 @@ function read<T>(env: Environment, name: string, fallback: string | undefined, p
   return parsed.value;
 }
 
+function readOptional<T>(env: Environment, name: string, parse: Parse<T>): T | undefined {
+  return env[name] === undefined || env[name] === '' ? undefined : read(env, name, undefined, parse);
+}
+
 const nodeId: Parse<string> = (text) =>
   v.is(NodeId, text) ? { value: text } : { expects: "a node's id: a UUID in lower case" };
 
@@ -81,6 +88,8 @@ const absolutePath: Parse<string> = (text) =>
 
 const runtime: Parse<Runtime> = (text) =>
   text === 'docker' || text === 'process' ? { value: text } : { expects: 'docker or process' };
+
+const ipAddress: Parse<string> = (text) => (isIP(text) === 0 ? { expects: 'an IP address' } : { value: text });
 
 /** An origin alone: a path, query or user would silently be dropped later. */
 const httpsOrigin: Parse<URL> = (text) => {

@@ -5,6 +5,7 @@ import * as v from 'valibot';
 import { BootId } from '../src/protocol/identifiers.ts';
 import type { HostFacts } from '../src/protocol/lease.ts';
 import { toBoundedText } from '../src/protocol/text.ts';
+import type { Runtime } from './config.ts';
 
 const BYTES_PER_MB = 1024 ** 2;
 const BYTES_PER_GB = 1024 ** 3;
@@ -14,10 +15,12 @@ const DOCKER_TIMEOUT_MS = 2_000;
 export interface HostFactsSources {
   readonly stateDir: string;
   readonly dockerSocket: string;
+  /** How the host runs workloads. */
+  readonly runtime: Runtime;
 }
 
 /** Answers the facts of now, but for Docker's version, which is asked for once in a process. */
-export function hostFactsReader({ stateDir, dockerSocket }: HostFactsSources): () => Promise<HostFacts> {
+export function hostFactsReader({ stateDir, dockerSocket, runtime }: HostFactsSources): () => Promise<HostFacts> {
   let dockerVersion: Promise<string | null> | undefined;
   return async () => {
     dockerVersion ??= probeDockerVersion(dockerSocket).catch(() => null);
@@ -28,6 +31,7 @@ export function hostFactsReader({ stateDir, dockerSocket }: HostFactsSources): (
       kernel: toBoundedText(release(), 128) ?? 'unknown',
       docker_version: await dockerVersion,
       bridge_netfilter: await readBridgeNetfilter(),
+      runtime,
     };
   };
 }

@@ -18,8 +18,15 @@ import { actAfter, settled, WorkStuck } from './signals.ts';
 /** Work that was told to end has this long to do so; then the process is the problem. */
 const SETTLE_MS = 10_000;
 
+/** The lease that work is done under, for work that asks the gateway for more. */
+export type JobLease = Pick<Lease, 'id' | 'token'>;
+
 /** The work of one kind. Must end soon after `signal` is aborted. */
-export type JobHandler<K extends JobKind> = (payload: JobPayload<K>, signal: AbortSignal) => Promise<JobResult<K>>;
+export type JobHandler<K extends JobKind> = (
+  payload: JobPayload<K>,
+  signal: AbortSignal,
+  lease: JobLease,
+) => Promise<JobResult<K>>;
 
 /** A handler for each kind that this host can do; the agent asks for no others. */
 export type JobHandlers = { readonly [K in JobKind]?: JobHandler<K> };
@@ -96,7 +103,7 @@ async function perform(
   if (!isJobKind(lease.kind)) return failed('kind_unsupported', 'this agent does not know the kind');
   const end = AbortSignal.any([lost, graceOver]);
   try {
-    const work = workOf(lease.kind, lease.payload, deps.handlers, end);
+    const work = workOf(lease.kind, lease, deps.handlers, end);
     const outcome = await settled(work, end, SETTLE_MS, deps.time);
     return end.aborted && outcome.outcome === 'failed' ? handedBack() : outcome;
   } catch (error) {
@@ -109,15 +116,15 @@ async function perform(
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- it ties the payload to the handler, inside
 async function workOf<K extends JobKind>(
   kind: K,
-  payload: unknown,
+  lease: Lease,
   handlers: JobHandlers,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const handler = handlers[kind];
   if (handler === undefined) return failed('kind_unsupported', 'this host does not do this kind of job');
-  const parsed = parseJobPayload(kind, payload);
+  const parsed = parseJobPayload(kind, lease.payload);
   if (!parsed.ok) return failed('payload_invalid', parsed.problem);
-  const result = parseJobResult(kind, await handler(parsed.value, signal));
+  const result = parseJobResult(kind, await handler(parsed.value, signal, lease));
   return result.ok ? { outcome: 'succeeded', result: result.value } : failed('work_failed', result.problem);
 }
 

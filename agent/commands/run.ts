@@ -9,6 +9,7 @@ import { hostFactsReader, readBootId } from '../host-facts.ts';
 import { type Identity, IdentityStore } from '../identity-store.ts';
 import { type JobHandlers, runLeasedJob } from '../job-runner.ts';
 import { diagnoseHost } from '../jobs/diagnose-host.ts';
+import { createWorkloads } from '../jobs/workload-handlers.ts';
 import { runLeaseLoop } from '../lease-loop.ts';
 import { LeaseMemory } from '../lease-memory.ts';
 import type { Log } from '../log.ts';
@@ -71,7 +72,8 @@ async function work(
   const gateway = () => connection.client;
   const abandoned = new AbortController();
   const ending = AbortSignal.any([stopping, abandoned.signal]);
-  const handlers: JobHandlers = { diagnose_host: diagnoseHost(config) };
+  const workloads = createWorkloads(config, systemTime);
+  const handlers: JobHandlers = { diagnose_host: diagnoseHost(config), ...workloads.handlers };
   const job = {
     gateway,
     handlers,

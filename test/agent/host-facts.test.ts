@@ -14,15 +14,19 @@ test('readBootId: what Linux says, the same each time', async () => {
 describe('hostFactsReader', () => {
   test('no Docker and no data volume: null for both, and the facts are what the protocol takes', async () => {
     await using folder = await temporaryDirectory();
-    const facts = await hostFactsReader({ stateDir: folder.path, dockerSocket: `${folder.path}/docker.sock` })();
+    const facts = await hostFactsReader({
+      stateDir: folder.path,
+      dockerSocket: `${folder.path}/docker.sock`,
+      runtime: 'process',
+    })();
     expect(v.parse(HostFacts, facts)).toEqual(facts);
-    expect(facts).toMatchObject({ docker_version: null, data_disk_free_gb: null });
+    expect(facts).toMatchObject({ docker_version: null, data_disk_free_gb: null, runtime: 'process' });
   });
 
   test('a data directory: its free space, a whole number', async () => {
     await using folder = await temporaryDirectory();
     await mkdir(`${folder.path}/data`);
-    const facts = await hostFactsReader({ stateDir: folder.path, dockerSocket: '/nowhere' })();
+    const facts = await hostFactsReader({ stateDir: folder.path, dockerSocket: '/nowhere', runtime: 'process' })();
     expect(facts.data_disk_free_gb).toSatisfy((gb) => Number.isSafeInteger(gb) && gb >= 0);
   });
 
@@ -30,7 +34,7 @@ describe('hostFactsReader', () => {
     await using folder = await temporaryDirectory();
     const dockerSocket = `${folder.path}/docker.sock`;
     await using daemon = await startDockerDaemon(dockerSocket, '{"Version":"29.0.1","Os":"linux"}');
-    const read = hostFactsReader({ stateDir: folder.path, dockerSocket });
+    const read = hostFactsReader({ stateDir: folder.path, dockerSocket, runtime: 'docker' });
     expect([(await read()).docker_version, (await read()).docker_version]).toEqual(['29.0.1', '29.0.1']);
     expect(daemon.asked()).toBe(1);
   });
@@ -42,7 +46,7 @@ describe('hostFactsReader', () => {
       const dockerSocket = `${folder.path}/docker.sock`;
       await using _daemon = await startDockerDaemon(dockerSocket, answer);
       const startedMs = performance.now();
-      const facts = await hostFactsReader({ stateDir: folder.path, dockerSocket })();
+      const facts = await hostFactsReader({ stateDir: folder.path, dockerSocket, runtime: 'docker' })();
       expect(facts.docker_version).toBe(null);
       expect(performance.now() - startedMs).toBeLessThan(10_000);
     },

@@ -191,9 +191,9 @@ describe('runLeasedJob', () => {
 
   test('abandoned: the work ends at once, and the job is not handed back', async () => {
     const abandoned = new AbortController();
-    const work: JobHandler<'diagnose_host'> = (payload, signal) => {
+    const work: JobHandler<'diagnose_host'> = (payload, signal, lease) => {
       abandoned.abort();
-      return endless(payload, signal);
+      return endless(payload, signal, lease);
     };
     const lines = await runJob(work, { abandoned: abandoned.signal, stopping: abandoned.signal });
     expect(lines.at(-1)).toMatchObject({ msg: 'lease lost, work ended', why: 'abandoned' });

@@ -1,0 +1,30 @@
+import type { AgentConfig } from '../config.ts';
+import type { JobHandlers } from '../job-runner.ts';
+import { advertiseAddress } from '../runtime/advertise-address.ts';
+import { ProcessRuntime } from '../runtime/process/process-runtime.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { Time } from '../time.ts';
+import { ensureApplication } from './ensure-application.ts';
+import { ensureDatabase } from './ensure-database.ts';
+import { teardownApplication } from './teardown-application.ts';
+
+/** The host's runtime, and the work that it does for jobs. */
+export interface Workloads {
+  readonly runtime: Runtime;
+  readonly handlers: JobHandlers;
+}
+
+/** What runs workloads on this host, as it is configured. */
+export function createWorkloads(config: AgentConfig, time: Time): Workloads {
+  const address = () => advertiseAddress(config);
+  const runtime = new ProcessRuntime({ stateDir: config.stateDir, nodeId: config.nodeId, address, time });
+  const deps = { runtime, address, time };
+  return {
+    runtime,
+    handlers: {
+      ensure_application: ensureApplication(deps),
+      ensure_database: ensureDatabase(deps),
+      teardown_application: teardownApplication(runtime),
+    },
+  };
+}

@@ -40,25 +40,24 @@ export interface Waiting {
  * said (`output.log` and `output.1.log`, 5 MiB each at most). It begins (`begun`) when it is told "go" on its standard input; when
  * that ends before, because the agent died in between, it ends without having run anything. The command's words are arguments, which no shell reads.
  *
- * The wrapper catches signals, so that the group has its leader until the last member has ended; a signal that comes before the command has
- * begun keeps it from that (`told`). Subshells forget what is caught and keep what is ignored, hence three lines with `trap`. A log that cannot be written (the disk is full) is thrown away: the workload goes on.
+ * The wrapper catches signals, so that the group has its leader until the last member has ended. Subshells forget what is caught and keep what
+ * is ignored, hence the three lines with `trap`. A signal that comes while the shells fork may be lost; none is after `begun`. A log that
+ * cannot be written (the disk is full) is thrown away: the workload goes on.
  */
 const WRAPPER = `
-told=
 read -r go || exit 125
 [ "$go" = go ] || exit 125
-trap told=1 TERM INT HUP
+trap : TERM INT HUP
 data_kb=$1 folder=$2
 shift 2
 unset go PWD OLDPWD SHLVL
-: >"$folder/begun"
 {
-  trap told=1 TERM INT HUP
+  trap : TERM INT HUP
   ulimit -c 0
   ulimit -d "$data_kb" 2>/dev/null
   echo 500 2>/dev/null >/proc/self/oom_score_adj
   (
-    [ -z "$told" ] || exit 143
+    : >"$folder/begun"
     exec "$@" </dev/null
   )
   echo $? >"$folder/exit.tmp" && mv "$folder/exit.tmp" "$folder/exit"

@@ -12,7 +12,7 @@ import { stopWorkload } from './stop.ts';
 const REPLACE_GRACE_MS = 5_000;
 
 /** A wrapper that has neither begun nor ended by then is started anew. */
-const BEGIN_DEADLINE_MS = 2_000;
+const BEGIN_DEADLINE_MS = 5_000;
 
 /** What the process runtime needs. */
 export interface ProcessRuntimeDependencies {
@@ -76,6 +76,7 @@ export class ProcessRuntime implements Runtime {
       return false;
     }
     refuseForeign(ref, record.labels, this.#deps.nodeId);
+    await this.#settledState(ref.id);
     await stopWorkload(record.leader, this.#records.home(ref.id), graceMs, this.#deps.time, signal);
     await this.#records.discard(ref.id);
     return true;
@@ -93,7 +94,10 @@ export class ProcessRuntime implements Runtime {
     return state.kind === 'running' || (state.kind === 'exited' && state.code !== null && spec.run === 'once');
   }
 
-  /** A wrapper that an earlier agent left waiting begins or ends in a moment; until then nothing is certain. */
+  /**
+   * A wrapper that was just told to begin, or that an earlier agent left waiting, begins or ends in a moment. Until then it neither counts as
+   * running nor hears every signal.
+   */
   async #settledState(id: string): Promise<WorkloadState> {
     const { time } = this.#deps;
     const endMs = time.nowMs() + BEGIN_DEADLINE_MS;

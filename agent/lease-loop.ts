@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { JobKind } from '../src/protocol/job-kinds/registry.ts';
 import type { HostFacts } from '../src/protocol/lease.ts';
 import { BACKOFF_MAX_MS, backoffMs } from './backoff.ts';
+import type { Cleanup } from './cleanup.ts';
 import type { Lease, LeaseAnswer } from './gateway-answers.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import type { LeaseMemory } from './lease-memory.ts';
@@ -9,7 +10,7 @@ import { describeError, type Log } from './log.ts';
 import type { Time } from './time.ts';
 import { AGENT_VERSION } from './version.ts';
 
-/** Shortest distance of two polls that found nothing, for a gateway that does not wait. */
+/** Shortest distance of two polls that found nothing, for a gateway that does not wait; and after a cleanup, which is told soon. */
 const IDLE_PAUSE_MS = 2_000;
 
 /** What the loop needs. */
@@ -23,6 +24,8 @@ export interface LeaseLoopDependencies {
   readonly facts: () => Promise<HostFacts>;
   readonly memory: LeaseMemory;
   readonly runJob: (lease: Lease) => Promise<void>;
+  /** Removes what was fenced away from this host while it was lost. */
+  readonly cleanup: Pick<Cleanup, 'perform' | 'cleaned' | 'acknowledge'>;
   /** The kinds of job that this host does. */
   readonly kinds: readonly JobKind[];
   readonly time: Time;
@@ -37,24 +40,29 @@ export interface LeaseLoopDependencies {
  * whose grant was lost on the way is granted again. Nothing that gateway or network do ends the loop.
  */
 export async function runLeaseLoop(deps: LeaseLoopDependencies, stopping: AbortSignal): Promise<void> {
-  const { gateway, memory, time } = deps;
+  const { gateway, memory, cleanup, time } = deps;
   const condition = reportChanges(deps.log);
   let requestId = (await persisted(memory.takeUnanswered(), deps.log)) ?? randomUUID();
   let failures = 0;
   while (!stopping.aborted) {
+    const { cleaned } = cleanup;
     const request = {
       request_id: requestId,
       agent_version: AGENT_VERSION,
       capabilities: { kinds: [...deps.kinds], host: await deps.facts() },
       ...(memory.logHead === undefined ? {} : { log_head: memory.logHead }),
       ...(deps.bootId === undefined ? {} : { boot_id: deps.bootId }),
+      ...(cleaned.length === 0 ? {} : { cleaned }),
       wait_seconds: deps.waitSeconds,
     };
     const askedAtMs = time.nowMs();
     const client = gateway();
     const answer = await client.lease(request, stopping);
     condition(answer);
-    if (isDecided(answer)) await deps.acknowledge(client);
+    if (isDecided(answer)) {
+      cleanup.acknowledge(cleaned);
+      await deps.acknowledge(client);
+    }
     failures = answer.kind === 'undecided' ? failures + 1 : 0;
     switch (answer.kind) {
       case 'job':
@@ -67,8 +75,11 @@ export async function runLeaseLoop(deps: LeaseLoopDependencies, stopping: AbortS
         requestId = randomUUID();
         await time.pause(idlePauseMs(time.nowMs() - askedAtMs, time), stopping);
         break;
-      case 'not_active':
       case 'node_lost':
+        await cleanup.perform(answer.cleanup, stopping);
+        await time.pause(cleanup.cleaned.length > 0 ? IDLE_PAUSE_MS : slowPauseMs(time), stopping);
+        break;
+      case 'not_active':
         await time.pause(slowPauseMs(time), stopping);
         break;
       case 'unauthenticated':

@@ -1,5 +1,6 @@
 import { jobKinds } from '../../src/protocol/job-kinds/registry.ts';
 import { commonName } from '../certificate-check.ts';
+import { Cleanup } from '../cleanup.ts';
 import type { AgentConfig } from '../config.ts';
 import { EXIT, type ExitCode } from '../exit-code.ts';
 import type { Lease } from '../gateway-answers.ts';
@@ -89,6 +90,7 @@ async function work(
     facts: hostFactsReader(config),
     memory: await LeaseMemory.open(diskFs, config.stateDir),
     runJob: (lease: Lease) => runLeasedJob(lease, job, ending),
+    cleanup: new Cleanup(workloads.runtime, log),
     kinds: jobKinds.filter((kind) => handlers[kind] !== undefined),
     time: systemTime,
     log,

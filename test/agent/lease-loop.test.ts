@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Cleanup } from '../../agent/cleanup.ts';
 import type { Lease } from '../../agent/gateway-answers.ts';
 import { runLeaseLoop } from '../../agent/lease-loop.ts';
 import { LeaseMemory } from '../../agent/lease-memory.ts';
+import type { Runtime } from '../../agent/runtime/runtime.ts';
 import { diskFs } from '../../agent/state-fs.ts';
 import { AGENT_VERSION } from '../../agent/version.ts';
 import type { HostFacts, LeaseRequest } from '../../src/protocol/lease.ts';
@@ -23,10 +25,13 @@ const BOOT_ID = '40000000-0000-4000-8000-00000000000d';
 
 let connected: Connected;
 let requests: LeaseRequest[];
+/** What removes instances from the host, for this test. */
+let remove: Runtime['remove'];
 
 beforeEach(async () => {
   connected = await connect();
   requests = [];
+  remove = () => Promise.reject(new Error('the engine is away'));
 });
 afterEach(() => connected[Symbol.asyncDispose]());
 
@@ -56,6 +61,7 @@ async function loopThrough(...replies: readonly Reply[]) {
       facts: async () => FACTS,
       memory: await LeaseMemory.open(diskFs, connected.directory),
       runJob: async (lease) => void leased.push(lease),
+      cleanup: new Cleanup({ remove }, log),
       time: hurriedTime(pauses),
       log,
       waitSeconds: 0,
@@ -65,6 +71,14 @@ async function loopThrough(...replies: readonly Reply[]) {
   );
   return { lines, pauses, leased, reloads, acknowledged };
 }
+
+const instance = (generation: number) => `50000000-0000-4000-8000-00000000000d.web.0.${generation}`;
+const fenced = (generation: number) => ({
+  kind: 'teardown_application',
+  instance_id: instance(generation),
+  generation,
+});
+const lost = (...cleanup: readonly object[]) => problem(403, 'node_lost', { cleanup });
 
 const ids = () => requests.map(({ request_id }) => request_id);
 
@@ -124,6 +138,7 @@ describe('runLeaseLoop', () => {
         facts: async () => FACTS,
         memory: await LeaseMemory.open(diskFs, connected.directory),
         runJob: async () => undefined,
+        cleanup: new Cleanup({ remove }, log),
         time: hurriedTime(pauses),
         log,
         waitSeconds: 20,
@@ -161,12 +176,42 @@ describe('runLeaseLoop', () => {
   });
 
   test('declared lost: polls slowly, says so once with the number of instances to remove', async () => {
-    const lost = problem(403, 'node_lost', {
-      cleanup: [{ kind: 'teardown_application', instance_id: '30000000-0000-4000-8000-00000000000c', generation: 2 }],
-    });
-    const { lines, leased } = await loopThrough(lost, lost);
-    expect(lines).toMatchObject([{ cleanup: 1, msg: 'the node was declared lost and gets no work any more' }]);
+    const { lines, pauses, leased } = await loopThrough(lost(), lost());
+    expect(lines).toMatchObject([{ cleanup: 0, msg: 'the node was declared lost and gets no work any more' }]);
+    expect(pauses.slice(0, 2).every((ms) => ms >= 10_000 && ms <= 20_000)).toBe(true);
     expect(leased).toEqual([]);
+  });
+
+  test('declared lost with instances to remove: each is removed at its generation, and the gateway told once, soon', async () => {
+    const removals: object[] = [];
+    remove = async (ref) => removals.push(ref) === 1;
+    const { pauses } = await loopThrough(lost(fenced(1), fenced(2)), lost());
+    expect(removals).toEqual([
+      { id: instance(1), generation: 1 },
+      { id: instance(2), generation: 2 },
+    ]);
+    expect(requests.map(({ cleaned }) => cleaned)).toEqual([undefined, [instance(1), instance(2)], undefined]);
+    expect(pauses[0]).toBe(2_000);
+  });
+
+  test('what the gateway was told and did not answer: told again', async () => {
+    remove = async () => true;
+    await loopThrough(lost(fenced(1)), problem(503, 'unavailable'), lost());
+    expect(requests.map(({ cleaned }) => cleaned)).toEqual([undefined, [instance(1)], [instance(1)], undefined]);
+  });
+
+  test('an instance that cannot be removed: logged, not told, tried again with the next list; the others are removed', async () => {
+    const removals: string[] = [];
+    remove = async ({ id }) => {
+      removals.push(id);
+      if (removals.length === 1) throw new Error('the engine is away');
+      return true;
+    };
+    const { lines } = await loopThrough(lost(fenced(1), fenced(2)), lost(fenced(1)));
+    expect(requests.map(({ cleaned }) => cleaned)).toEqual([undefined, [instance(2)], [instance(1)]]);
+    expect(lines).toContainEqual(
+      expect.objectContaining({ msg: 'instance not removed', instance: instance(1), reason: 'the engine is away' }),
+    );
   });
 
   test('401: names the code once, and looks for another identity before each try', async () => {

@@ -97,16 +97,13 @@ export const applicationInstances = defineProjection(table, {
     (e) => e.data.instance_id,
     (row, { data }) => ({ ...row, status: 'deploying', job_id: data.job_id }),
   ),
-  instance_ready: updates(
-    (e) => e.data.instance_id,
-    (row, { at, data }) => ({
-      ...row,
-      status: 'ready',
-      address: data.address,
-      port: data.port,
-      failure_reason: null,
-      ready_at: at,
-    }),
+  instance_ready: updatesEach(
+    // The old one first: a slot has one that is ready (the unique index says so row by row).
+    ({ data }) => [...(data.supersedes_instance_id === null ? [] : [data.supersedes_instance_id]), data.instance_id],
+    (row, { at, data: { instance_id, address, port } }, key) =>
+      key === instance_id
+        ? { ...row, status: 'ready', address, port, failure_reason: null, ready_at: at }
+        : { ...row, status: 'draining', job_id: null },
   ),
   instance_done: updates(
     (e) => e.data.instance_id,

@@ -39,7 +39,6 @@ export const ingressRoutes = defineProjection(table, {
       ...data,
       route_id: routeId(data),
       status: 'publishing',
-      failures: 0,
       failure_reason: null,
       published_at: at,
       activated_at: null,

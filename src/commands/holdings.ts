@@ -1,6 +1,6 @@
+import { nextInstanceId } from '../domain/deployment/instance-id.ts';
 import type { DeploymentState, InstanceState } from '../domain/deployment/state.ts';
 import type { Holdings } from '../domain/node/reclaim.ts';
-import { nextInstanceId } from '../domain/node/reclaim.ts';
 import {
   activeAllocationsOfNode,
   databasesOfNode,

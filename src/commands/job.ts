@@ -7,10 +7,11 @@ import type { CommandDefinition } from '../transactor/command.ts';
 import { jobByLeaseRequest, queuedForNode, queuedForPool } from '../transactor/finders.ts';
 import type { Rows } from '../transactor/row-view.ts';
 import { loadAgent } from './agent.ts';
+import { loadPurpose } from './purpose.ts';
 
 async function loadLeasedJob(rows: Rows, { job_id }: { job_id: string }) {
   const [job, lease] = await Promise.all([rows.get('jobs', job_id), rows.get('job_leases', job_id)]);
-  return { job, lease };
+  return { job, lease, purpose: await loadPurpose(rows, job) };
 }
 
 /** See {@link queueJob}. */
@@ -27,7 +28,9 @@ export const queueJobCommand: CommandDefinition<QueueJob, Parameters<typeof queu
 };
 
 async function loadOffer(rows: Rows, job: JobState | undefined): Promise<Offer | undefined> {
-  return job === undefined ? undefined : { job, payload: await rows.get('job_payloads', job.job_id) };
+  if (job === undefined) return undefined;
+  const [payload, purpose] = await Promise.all([rows.get('job_payloads', job.job_id), loadPurpose(rows, job)]);
+  return { job, payload, purpose };
 }
 
 /** See {@link leaseJob}. */
@@ -56,11 +59,11 @@ export const leaseJobCommand: CommandDefinition<LeaseJob, LeaseState> = {
 export const completeJobCommand: CommandDefinition<CompleteJob, Parameters<typeof completeJob>[1]> = {
   name: 'complete_job',
   async load(rows, { job_id, ...agent }) {
-    const [{ node, certificate }, { job, lease }] = await Promise.all([
+    const [{ node, certificate }, leased] = await Promise.all([
       loadAgent(rows, agent),
       loadLeasedJob(rows, { job_id }),
     ]);
-    return { node, certificate, job, lease };
+    return { node, certificate, ...leased };
   },
   decide: completeJob,
 };

@@ -33,6 +33,11 @@ export function replying(decision: Decision, reply: Reply): Decision {
   return 'refusal' in decision ? decision : { ...decision, reply };
 }
 
+/** Adds events of other streams that follow from an accepted decision. */
+export function following(decision: Decision, events: readonly NewEvent[]): Decision {
+  return 'refusal' in decision ? decision : { ...decision, events: [...decision.events, ...events] };
+}
+
 /** Adds bodies to an accepted decision. */
 export function withBodies(decision: Decision, ...bodies: readonly Body[]): Decision {
   return 'refusal' in decision ? decision : { ...decision, bodies };

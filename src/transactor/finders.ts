@@ -177,6 +177,14 @@ export const deploymentsByName = finder('deployments', {
   limit: MANY,
 });
 
+/** Every deployment in one of these statuses. */
+export const deploymentsInStatus = finder('deployments', {
+  name: 'deployments_in_status',
+  where: { status: { anyOf: 'statuses' } },
+  orderBy: 'deployment_id',
+  limit: WHOLE_FLEET,
+});
+
 /** The deployment that a job builds. */
 export const deploymentByBuildJob = finder('deployments', {
   name: 'deployment_by_build_job',

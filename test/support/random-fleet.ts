@@ -284,6 +284,7 @@ export class RandomFleet {
       outcome,
       result: '{}',
       result_sha256: random.hex(64),
+      report: { kind: 'other' },
     });
   }
 

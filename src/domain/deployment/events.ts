@@ -116,7 +116,15 @@ export const deploymentEvents = {
     v.strictObject({ ...onNode, job_id: v.nullable(uuid), reason: v.picklist(['node_draining', 'admission_timeout']) }),
   ),
   network_admitted: event(v.strictObject({ ...onNode, heard_at: instantMs, job_id: uuid })),
-  instance_ready: event(v.strictObject({ ...onNode, address: v.nullable(ipAddress), port: v.nullable(port) })),
+  instance_ready: event(
+    v.strictObject({
+      ...onNode,
+      address: v.nullable(ipAddress),
+      port: v.nullable(port),
+      /** The one that it takes over from, which still runs: it serves until its routes are gone, then it is taken down. */
+      supersedes_instance_id: v.nullable(instanceId),
+    }),
+  ),
   instance_done: event(v.strictObject(onNode)),
   instance_failed: event(v.strictObject({ ...onNode, reason: v.picklist(['job_failed', 'attempts_exhausted']) })),
   instance_teardown_queued: event(

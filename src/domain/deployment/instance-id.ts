@@ -13,3 +13,8 @@ export interface InstanceName {
 export function instanceIdOf({ deployment_id, role, slot, generation }: InstanceName): string {
   return `${deployment_id}.${role}.${slot}.${generation}`;
 }
+
+/** The id of the instance that follows in the slot. */
+export function nextInstanceId({ generation, ...slot }: InstanceName): string {
+  return instanceIdOf({ ...slot, generation: generation + 1 });
+}

@@ -14,6 +14,8 @@ export const ingressEvents = {
       instance_ids: v.pipe(v.array(instanceId), v.maxLength(256)),
       /** It replaces a route that a lost node is part of. */
       relocation: v.boolean(),
+      /** How many relocations of the hostname have failed before it, since one was served. */
+      failures: count,
     }),
   ),
   ingress_route_activated: event(v.strictObject(onNode)),

@@ -1,9 +1,19 @@
 import { type AgentIdentity, authenticate } from '../certificate/authenticate.ts';
 import type { CertificateState } from '../certificate/state.ts';
-import { append, type Body, type Decision, type DecisionTime, nothing, refuse, withBodies } from '../decision.ts';
-import type { FleetEvent } from '../event/catalogue.ts';
+import {
+  append,
+  type Body,
+  type Decision,
+  type DecisionTime,
+  following,
+  nothing,
+  refuse,
+  withBodies,
+} from '../decision.ts';
+import type { FleetEvent, NewEvent } from '../event/catalogue.ts';
 import type { NodeState } from '../node/state.ts';
 import { jobStream } from '../stream.ts';
+import { afterJob, type Purpose, type Report } from './purpose.ts';
 import type { JobState, LeaseGuard } from './state.ts';
 
 /** How often a job may be handed back without using an attempt: agents stop now and then, but not for ever. */
@@ -16,6 +26,8 @@ export interface CompleteJob extends AgentIdentity {
   readonly outcome: 'succeeded' | 'failed' | 'returned';
   readonly result: string;
   readonly result_sha256: string;
+  /** What the result says, as far as the log keeps it. */
+  readonly report: Report;
 }
 
 /**
@@ -31,6 +43,7 @@ export function completeJob(
     certificate: CertificateState | undefined;
     job: JobState | undefined;
     lease: LeaseGuard | undefined;
+    purpose: Purpose;
   },
   time: DecisionTime,
 ): Decision {
@@ -43,10 +56,19 @@ export function completeJob(
   if (job === undefined || !held) return refuse('lease_conflict');
   if (job.status !== 'leased') return isRepeated(command, job) ? nothing() : refuse('lease_conflict');
   if (lease !== undefined && lease.token_sha256 !== command.token_sha256) return refuse('lease_conflict');
-  const ended = append(jobStream(job.job_id), ...endEvents(command, job, nodeId));
+  const events = endEvents(command, job, nodeId);
+  const ended = following(append(jobStream(job.job_id), ...events), afterEnd(command, events, state.purpose));
   if (command.outcome === 'returned') return ended;
   const body: Body = { jobId: job.job_id, role: 'result', sha256: command.result_sha256, text: command.result };
   return withBodies(ended, body);
+}
+
+/** What follows for what the job was for. A job that was handed back and waits again has not ended. */
+function afterEnd({ outcome, report }: CompleteJob, events: readonly FleetEvent[], purpose: Purpose): NewEvent[] {
+  if (outcome === 'succeeded') return afterJob(purpose, { succeeded: true, report });
+  const failed = events.find(({ type }) => type === 'job_failed');
+  if (failed === undefined) return [];
+  return afterJob(purpose, { succeeded: false, reason: outcome === 'failed' ? 'job_failed' : 'attempts_exhausted' });
 }
 
 /** Whether the job's lease ended with just this report. */

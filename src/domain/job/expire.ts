@@ -1,6 +1,7 @@
-import { append, type Decision, type DecisionTime, nothing } from '../decision.ts';
+import { append, type Decision, type DecisionTime, following, nothing } from '../decision.ts';
 import type { FleetEvent } from '../event/catalogue.ts';
 import { jobStream } from '../stream.ts';
+import { afterJob, type Purpose } from './purpose.ts';
 import type { JobState, LeaseGuard } from './state.ts';
 
 /**
@@ -9,15 +10,17 @@ import type { JobState, LeaseGuard } from './state.ts';
  */
 export function expireLease(
   { job_id }: { job_id: string },
-  { job, lease }: { job: JobState | undefined; lease: LeaseGuard | undefined },
+  { job, lease, purpose }: { job: JobState | undefined; lease: LeaseGuard | undefined; purpose: Purpose },
   { now }: DecisionTime,
 ): Decision {
   if (job?.status !== 'leased' || job.leased_to === null) return nothing();
   if (lease === undefined || lease.expires_at > now) return nothing();
   const common = { job_id, node_id: job.leased_to, attempt: job.attempt };
   const events: FleetEvent[] = [{ type: 'job_lease_expired', data: common }];
-  if (job.attempt >= job.max_attempts) {
+  const exhausted = job.attempt >= job.max_attempts;
+  if (exhausted) {
     events.push({ type: 'job_failed', data: { ...common, reason: 'attempts_exhausted', result_sha256: null } });
   }
-  return append(jobStream(job_id), ...events);
+  const after = exhausted ? afterJob(purpose, { succeeded: false, reason: 'attempts_exhausted' }) : [];
+  return following(append(jobStream(job_id), ...events), after);
 }

@@ -1,8 +1,9 @@
 import { type AgentIdentity, authenticate } from '../certificate/authenticate.ts';
 import type { CertificateState } from '../certificate/state.ts';
-import { append, type Decision, type DecisionTime, nothing, refuse, replying } from '../decision.ts';
+import { append, type Decision, type DecisionTime, following, nothing, refuse, replying } from '../decision.ts';
 import type { NodeState } from '../node/state.ts';
 import { jobStream } from '../stream.ts';
+import { afterJob, type Purpose } from './purpose.ts';
 import type { JobState, StoredPayload } from './state.ts';
 
 /** An agent asks for work. The token itself stays with the gateway that made it; the log holds its SHA-256. */
@@ -20,6 +21,7 @@ export const MAX_REISSUES = 5;
 export interface Offer {
   readonly job: JobState;
   readonly payload: StoredPayload | undefined;
+  readonly purpose: Purpose;
 }
 
 /** What a lease is decided on: who asks, the job this request was given before, and the oldest that waits for node and pool. */
@@ -51,17 +53,26 @@ export function leaseJob(request: LeaseJob, state: LeaseState, { now }: Decision
   return offer === undefined ? nothing({ job_id: null }) : handOut(request, offer, node, now, false);
 }
 
-function handOut(request: LeaseJob, { job, payload }: Offer, node: NodeState, now: number, again: boolean): Decision {
-  return payload?.sha256 === job.payload_sha256 ? grant(request, job, node, now, again) : failForPayload(job, node);
+function handOut(
+  request: LeaseJob,
+  { job, payload, purpose }: Offer,
+  node: NodeState,
+  now: number,
+  again: boolean,
+): Decision {
+  return payload?.sha256 === job.payload_sha256
+    ? grant(request, job, node, now, again)
+    : failForPayload(job, purpose, node);
 }
 
-function failForPayload(job: JobState, node: NodeState): Decision {
+function failForPayload(job: JobState, purpose: Purpose, node: NodeState): Decision {
   const { job_id, attempt } = job;
   const failed = append(jobStream(job_id), {
     type: 'job_failed',
     data: { job_id, node_id: node.node_id, attempt, reason: 'payload_missing', result_sha256: null },
   });
-  return replying(failed, { job_id: null, failed_job_id: job_id });
+  const after = afterJob(purpose, { succeeded: false, reason: 'job_failed' });
+  return replying(following(failed, after), { job_id: null, failed_job_id: job_id });
 }
 
 function grant(request: LeaseJob, job: JobState, node: NodeState, now: number, reissued: boolean): Decision {

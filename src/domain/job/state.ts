@@ -3,6 +3,11 @@ import type { Pool } from '../fields.ts';
 /** Where a job is. Completed and failed are final. */
 export type JobStatus = 'queued' | 'leased' | 'completed' | 'failed';
 
+/** Whether a job may still be done. */
+export function isOpen(job: Pick<JobState, 'status'> | undefined): boolean {
+  return job?.status === 'queued' || job?.status === 'leased';
+}
+
 /** A job: the row of `jobs`. `queued_position` orders the queue and stays when a lease expires, so that a retry goes first. */
 export interface JobState {
   readonly job_id: string;

@@ -1,6 +1,6 @@
 import type { AllocationState } from '../allocation/state.ts';
 import type { DatabaseState } from '../database/state.ts';
-import { instanceIdOf } from '../deployment/instance-id.ts';
+import { nextInstanceId } from '../deployment/instance-id.ts';
 import type { DeploymentState, InstanceState } from '../deployment/state.ts';
 import type { FleetEvent, NewEvent } from '../event/catalogue.ts';
 import type { RouteState } from '../ingress/state.ts';
@@ -69,11 +69,6 @@ export function reclaim(node: NodeState, holdings: Holdings, cause: 'node_lost' 
       })),
     ],
   };
-}
-
-/** The id of the instance that follows in the slot. */
-export function nextInstanceId({ generation, ...slot }: InstanceState): string {
-  return instanceIdOf({ ...slot, generation: generation + 1 });
 }
 
 /** Deployments whose artifact was being built by a job that is fenced now. */

@@ -9,6 +9,7 @@ import { CompleteRequest } from '../../protocol/jobs.ts';
 import { type AgentRoute, commandOptions } from '../agent-route.ts';
 import { type Answer, invalid, problem, refused, success } from '../answer.ts';
 import { reading } from '../database.ts';
+import { reportOf } from '../report.ts';
 import type { Services } from '../services.ts';
 
 /**
@@ -48,23 +49,22 @@ async function kindOfJob({ pool }: Services, jobId: string, tokenSha256: string)
   return rows[0]?.kind;
 }
 
-function readResult(
-  kind: string,
-  request: CompleteRequest,
-): Pick<CompleteJob, 'outcome' | 'result' | 'result_sha256'> | Answer {
+/** How a job ended, as its decision takes it. */
+type Ended = Pick<CompleteJob, 'outcome' | 'result' | 'result_sha256' | 'report'>;
+
+function readResult(kind: string, request: CompleteRequest): Ended | Answer {
   if (request.outcome === 'failed') {
-    return ended(request.result.code === 'agent_stopping' ? 'returned' : 'failed', request.result);
+    const outcome = request.result.code === 'agent_stopping' ? 'returned' : 'failed';
+    return ended(outcome, request.result, { kind: 'other' });
   }
   if (!isJobKind(kind)) return invalid('The kind of the job is not known here.');
   const parsed = parseJobResult(kind, request.result);
-  return parsed.ok ? ended('succeeded', parsed.value) : invalid(`result: ${parsed.problem}`);
+  if (!parsed.ok) return invalid(`result: ${parsed.problem}`);
+  return ended('succeeded', parsed.value, reportOf(kind, parsed.value));
 }
 
-function ended(
-  outcome: CompleteJob['outcome'],
-  value: object,
-): Pick<CompleteJob, 'outcome' | 'result' | 'result_sha256'> {
+function ended(outcome: CompleteJob['outcome'], value: object, report: CompleteJob['report']): Ended {
   const result = canonicalize(value);
   if (result === undefined) throw new Error('a result has no JSON form');
-  return { outcome, result, result_sha256: hash('sha256', result) };
+  return { outcome, result, result_sha256: hash('sha256', result), report };
 }

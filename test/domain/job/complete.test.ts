@@ -30,6 +30,7 @@ const succeed: CompleteJob = {
   outcome: 'succeeded',
   result: '{"checks":[]}',
   result_sha256: digest('b0d2'),
+  report: { kind: 'other' },
 };
 const fail: CompleteJob = { ...succeed, outcome: 'failed' };
 const handBack: CompleteJob = { ...succeed, outcome: 'returned', result: 'null', result_sha256: digest('b0d3') };

@@ -1,6 +1,6 @@
 import { type CompleteJob, completeJob } from '../domain/job/complete.ts';
 import { expireLease } from '../domain/job/expire.ts';
-import { type LeaseJob, type LeaseState, leaseJob, type Offer } from '../domain/job/lease.ts';
+import { type LeaseJob, type LeaseState, leasableKinds, leaseJob, type Offer } from '../domain/job/lease.ts';
 import { type QueueJob, queueJob } from '../domain/job/queue.ts';
 import type { JobState } from '../domain/job/state.ts';
 import type { CommandDefinition } from '../transactor/command.ts';
@@ -45,9 +45,10 @@ export const leaseJobCommand: CommandDefinition<LeaseJob, LeaseState> = {
       const requested = await loadOffer(rows, again);
       return { node, certificate, requested, forNode: undefined, forPool: undefined };
     }
+    const leasable = leasableKinds(node, kinds);
     const [[own], [pooled]] = await Promise.all([
-      rows.find(queuedForNode, { node_id: node.node_id, kinds }),
-      node.schedulable ? rows.find(queuedForPool, { pool: node.pool, kinds }) : [],
+      rows.find(queuedForNode, { node_id: node.node_id, kinds: leasable }),
+      node.schedulable ? rows.find(queuedForPool, { pool: node.pool, kinds: leasable }) : [],
     ]);
     const [forNode, forPool] = await Promise.all([loadOffer(rows, own), loadOffer(rows, pooled)]);
     return { node, certificate, requested: undefined, forNode, forPool };

@@ -4,6 +4,7 @@ import type { RefusalCode } from '../domain/refusal.ts';
 import type { Refusal } from '../domain/result.ts';
 import { CSR_REFUSALS } from '../pki/csr.ts';
 import type { CsrErrorCode, GatewayErrorCode } from '../protocol/errors.ts';
+import type { CleanupTask } from '../protocol/lease.ts';
 
 /** A whole answer: status and JSON text. `close` ends the connection with it. */
 export interface Answer {
@@ -145,12 +146,16 @@ export function refused({ code, details }: Refusal): Answer {
   return problem(errorOf[code]);
 }
 
-/** The 403 of a node that gets no work in its status. Nothing is ever moved away from a lost node yet, so it has nothing to clean up. */
+/** The 403 of a node that gets no work in its status. */
 export function withoutWork(nodeStatus: string): Answer {
-  const error = nodeStatus === 'lost' ? 'node_lost' : 'node_not_active';
-  const { status, message } = problems[error];
-  const more = error === 'node_lost' ? { cleanup: [] } : { status: nodeStatus };
-  return { status, text: JSON.stringify({ error, message, ...more }) };
+  const { status, message } = problems.node_not_active;
+  return { status, text: JSON.stringify({ error: 'node_not_active', message, status: nodeStatus }) };
+}
+
+/** The 403 of a lost node, with what it has to remove from its host. */
+export function lostNode(cleanup: readonly CleanupTask[]): Answer {
+  const { status, message } = problems.node_lost;
+  return { status, text: JSON.stringify({ error: 'node_lost', message, cleanup }) };
 }
 
 /** 200. */

@@ -17,6 +17,20 @@ export interface LeaseJob extends AgentIdentity {
 /** How often the lease of one attempt is issued again. Each time is an event, so an agent that only asks must come to an end. */
 export const MAX_REISSUES = 5;
 
+/** What a draining node is still given: jobs that take away what it has. */
+const LEAVING: readonly string[] = ['teardown_application', 'publish_ingress'];
+
+/** The kinds of job that a node may be given in its status. */
+export function leasableKinds({ status }: Pick<NodeState, 'status'>, kinds: readonly string[]): readonly string[] {
+  if (status === 'active') return kinds;
+  return status === 'draining' ? kinds.filter((kind) => LEAVING.includes(kind)) : [];
+}
+
+/** Whether a node may be given any job in its status. An active one that knows no kind may; there is just none for it. */
+export function mayLease(node: Pick<NodeState, 'status'>, kinds: readonly string[]): boolean {
+  return node.status === 'active' || leasableKinds(node, kinds).length > 0;
+}
+
 /** A job that may be handed out, and its payload as far as it is still stored. */
 export interface Offer {
   readonly job: JobState;
@@ -43,14 +57,15 @@ export function leaseJob(request: LeaseJob, state: LeaseState, { now }: Decision
   const identity = authenticate(request, state, { now });
   if (!identity.ok) return identity;
   const { node } = identity.value;
-  if (node.status !== 'active') return refuse('node_not_active', { status: node.status });
+  if (!mayLease(node, request.kinds)) return refuse('node_not_active', { status: node.status });
   const { requested } = state;
   if (requested !== undefined && requested.job.leased_to === node.node_id) {
     const again = requested.job.status === 'leased' && requested.job.reissues < MAX_REISSUES;
     return again ? handOut(request, requested, node, now, true) : nothing({ job_id: null });
   }
   const offer = state.forNode ?? (node.schedulable ? state.forPool : undefined);
-  return offer === undefined ? nothing({ job_id: null }) : handOut(request, offer, node, now, false);
+  if (offer !== undefined) return handOut(request, offer, node, now, false);
+  return node.status === 'active' ? nothing({ job_id: null }) : refuse('node_not_active', { status: node.status });
 }
 
 function handOut(

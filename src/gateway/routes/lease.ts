@@ -1,12 +1,15 @@
 import { hash, randomBytes } from 'node:crypto';
 import { recordFirstUseCommand } from '../../commands/certificate.ts';
+import { confirmCleanupCommand } from '../../commands/cleanup.ts';
 import { leaseJobCommand } from '../../commands/job.ts';
 import { recordHostFactsCommand } from '../../commands/node.ts';
+import { leasableKinds, mayLease } from '../../domain/job/lease.ts';
 import { type HostFacts, hostFactsDiffer } from '../../domain/node/host-facts.ts';
 import { LeaseRequest } from '../../protocol/lease.ts';
 import type { CommandOutcome } from '../../transactor/command.ts';
 import { type AgentCall, type AgentRoute, commandOptions, goneSignal } from '../agent-route.ts';
-import { type Answer, refused, success, withoutWork } from '../answer.ts';
+import { type Answer, lostNode, refused, success, withoutWork } from '../answer.ts';
+import { cleanupOf } from '../cleanup.ts';
 import { reading } from '../database.ts';
 import type { HostSightings } from '../host-sightings.ts';
 import type { Services } from '../services.ts';
@@ -28,14 +31,16 @@ export const lease: AgentRoute<LeaseRequest> = {
     const refusal = await recordPresence(call, services);
     if (refusal !== undefined) return refusal;
     const waitMs = (call.body.wait_seconds ?? 0) * 1_000;
-    return waitMs === 0
+    // A draining node is not kept waiting for what it will not get.
+    return waitMs === 0 || call.agent.node.status !== 'active'
       ? ((await tryLease(call, services)) ?? empty(call, services))
       : waitForJob(call, services, waitMs);
   },
 };
 
 /** Records what a lease request says besides asking: that the certificate is in use, the host's facts, that the node lives. */
-async function recordPresence(call: Call, { transactor, liveness, hosts }: Services): Promise<Answer | undefined> {
+async function recordPresence(call: Call, services: Services): Promise<Answer | undefined> {
+  const { transactor, liveness, hosts } = services;
   const { agent, tick, body, fingerprint } = call;
   const { node, certificate } = agent;
   if (certificate.first_used_at === null) {
@@ -44,9 +49,9 @@ async function recordPresence(call: Call, { transactor, liveness, hosts }: Servi
   }
   noteHost(call, hosts);
   const { host } = body.capabilities;
-  if (node.status !== 'active') {
+  if (!mayLease(node, body.capabilities.kinds)) {
     liveness.heard(node.node_id, tick.nowMs, host.data_disk_free_gb);
-    return withoutWork(node.status);
+    return unserved(call, services);
   }
   const facts = factsOf(body);
   if (hostFactsDiffer(facts, node) && tick.nowMs - (node.host_facts_at ?? 0) >= FACTS_EVERY_MS) {
@@ -55,6 +60,19 @@ async function recordPresence(call: Call, { transactor, liveness, hosts }: Servi
   }
   liveness.heard(node.node_id, tick.nowMs, host.data_disk_free_gb);
   return undefined;
+}
+
+/** The 403 of a node that gets no work. A lost one is told what to remove, once what it says to be gone is recorded. */
+async function unserved(call: Call, { transactor, pool }: Services): Promise<Answer> {
+  const { node } = call.agent;
+  if (node.status !== 'lost') return withoutWork(node.status);
+  const { cleaned = [] } = call.body;
+  if (cleaned.length > 0) {
+    const command = { fingerprint: call.fingerprint, instance_ids: cleaned };
+    const confirmed = await transactor.execute(confirmCleanupCommand, command, commandOptions(call));
+    if (!confirmed.ok) return refused(confirmed.refusal);
+  }
+  return lostNode(await cleanupOf(pool, node.node_id));
 }
 
 /** Which host asks; agents of hosts without a boot id cannot be told apart. */
@@ -92,11 +110,12 @@ async function waitForJob(first: Call, services: Services, waitMs: number): Prom
     call = { ...call, agent: result.value, tick };
     const { node } = call.agent;
     liveness.heard(node.node_id, tick.nowMs);
-    if (node.status !== 'active') return withoutWork(node.status);
+    if (node.status !== 'active') return unserved(call, services);
   }
 }
 
-function empty({ tick }: Call, { config }: Services): Answer {
+function empty({ tick, agent: { node } }: Call, { config }: Services): Answer {
+  if (node.status !== 'active') return withoutWork(node.status);
   return success({ job: null, target_version: config.targetVersion, log_head: tick.logHead });
 }
 
@@ -104,7 +123,8 @@ function empty({ tick }: Call, { config }: Services): Answer {
 async function tryLease(call: Call, services: Services): Promise<Answer | undefined> {
   const { work, leaseTurns, loader } = services;
   const { request_id: requestId, capabilities } = call.body;
-  const question = { node: call.agent.node, kinds: capabilities.kinds, requestId };
+  const { node } = call.agent;
+  const question = { node, kinds: leasableKinds(node, capabilities.kinds), requestId };
   if (!(await work.offered(question, call.tick))) return undefined;
   return leaseTurns.take(async (waited) => {
     if (waited && !(await work.offered(question, await loader.tick()))) return undefined;

@@ -2,14 +2,14 @@ import { copyFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { waitFor } from '../support/wait-for.ts';
 import { opensslVerify } from './support/openssl.ts';
-import { type Host, type RotationFleet, startRotationFleet } from './support/rotation-fleet.ts';
+import { type Host, type ProgramFleet, startProgramFleet } from './support/program-fleet.ts';
 
-let fleet: RotationFleet;
+let fleet: ProgramFleet;
 /** Provisioned in one phase and enrolled in a later one, by its name in the story. */
 const hosts = new Map<string, Host>();
 
 beforeAll(async () => {
-  fleet = await startRotationFleet();
+  fleet = await startProgramFleet();
 }, 120_000);
 afterAll(() => fleet[Symbol.asyncDispose]());
 

@@ -6,13 +6,13 @@ import type { AgentProcess } from '../agent/support/agent-process.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type ClientFiles, opensslVerify, sClient, servedCertificate } from './support/openssl.ts';
 import { startGatewayProgram } from './support/program.ts';
-import { admit, fingerprintsOf, type Host, type RotationFleet, startRotationFleet } from './support/rotation-fleet.ts';
+import { admit, fingerprintsOf, type Host, type ProgramFleet, startProgramFleet } from './support/program-fleet.ts';
 
 const AGENTS = 5;
 /** The acceptance: who is not trusted any more is sent away within this time. */
 const CLOSED_WITHIN_MS = 1_000;
 
-let fleet: RotationFleet;
+let fleet: ProgramFleet;
 let hosts: Host[];
 let agents: AgentProcess[];
 let late: Host;
@@ -20,7 +20,7 @@ let oldClient: ClientFiles;
 let work: { stop(): Promise<void> };
 
 beforeAll(async () => {
-  fleet = await startRotationFleet();
+  fleet = await startProgramFleet();
   hosts = await Promise.all(Array.from({ length: AGENTS }, () => fleet.host()));
   await Promise.all(hosts.map((host) => fleet.enroll(host)));
   agents = hosts.map((host) => fleet.run(host));

@@ -30,7 +30,7 @@ export interface Host {
 }
 
 /** Two gateways behind a balancer, a scheduler and real agents, on a PKI directory that both gateways share. */
-export interface RotationFleet extends AsyncDisposable {
+export interface ProgramFleet extends AsyncDisposable {
   readonly folder: string;
   readonly database: TestDatabase;
   readonly pki: PkiPaths;
@@ -41,7 +41,7 @@ export interface RotationFleet extends AsyncDisposable {
   /** Runs `pushleft-controller` as the operator on the gateways' host. */
   cli(...args: readonly string[]): Promise<CliRun>;
   /** Makes a node whose host has been given a secret and today's trust bundle, as its user-data would. */
-  host(): Promise<Host>;
+  host(env?: Readonly<Record<string, string>>): Promise<Host>;
   /** Enrols a host by the real agent. */
   enroll(host: Host): Promise<void>;
   /** Starts the agent of an enrolled host; killed with the fleet. */
@@ -53,8 +53,8 @@ export interface RotationFleet extends AsyncDisposable {
   signalGateway(index: number, signal: NodeJS.Signals): void;
 }
 
-/** Starts all but agents. The CA is recorded in the log. */
-export async function startRotationFleet(): Promise<RotationFleet> {
+/** Starts all but agents. The CA is recorded in the log. `schedulerEnv` is what the scheduler is told beyond the database. */
+export async function startProgramFleet(schedulerEnv: Readonly<Record<string, string>> = {}): Promise<ProgramFleet> {
   const opened = new AsyncDisposableStack();
   const { path: folder } = opened.use(await temporaryDirectory());
   const names = { dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'] };
@@ -68,11 +68,12 @@ export async function startRotationFleet(): Promise<RotationFleet> {
   opened.defer(async () => {
     for (const gateway of gateways) await gateway[Symbol.asyncDispose]();
   });
-  opened.use(startProgram('scheduler', { DATABASE_URL: database.url, PUSHLEFT_SCHEDULER_INTERVAL_SECONDS: '0.2' }));
+  const scheduler = { DATABASE_URL: database.url, PUSHLEFT_SCHEDULER_INTERVAL_SECONDS: '0.2', ...schedulerEnv };
+  opened.use(startProgram('scheduler', scheduler));
   const agentsEntrance = opened.use(await startBalancer(gateways.map(({ agentPort }) => agentPort)));
   const enrollEntrance = opened.use(await startBalancer(gateways.map(({ enrollPort }) => enrollPort)));
   const agents = opened.use(new AsyncDisposableStack());
-  const give: RotationFleet['give'] = (definition, command) =>
+  const give: ProgramFleet['give'] = (definition, command) =>
     transactor.execute(definition, command, { actor: { kind: 'operator', id: 'test' } });
   const cli = (...args: readonly string[]) => runCli(args, { env: gatewayEnvironment(database.url, pki), cwd: folder });
 
@@ -88,7 +89,7 @@ export async function startRotationFleet(): Promise<RotationFleet> {
     enrollEntrance,
     cli,
     give,
-    async host() {
+    async host(more = {}) {
       const nodeId = randomUUID();
       const name = `app-fsn1-${nodeId.slice(0, 8)}`;
       const stateDir = `${folder}/${name}`;
@@ -122,6 +123,7 @@ export async function startRotationFleet(): Promise<RotationFleet> {
           PUSHLEFT_DOCKER_SOCKET: `${stateDir}/no-docker.sock`,
           PUSHLEFT_AGENT_LEASE_WAIT_SECONDS: '2',
           PUSHLEFT_AGENT_RENEW_CHECK_SECONDS: '1',
+          ...more,
         },
       };
     },
@@ -155,7 +157,7 @@ export async function startRotationFleet(): Promise<RotationFleet> {
 }
 
 /** Waits until a node was heard and lets it take its pool's work. */
-export async function admit(fleet: RotationFleet, { nodeId, name }: Host): Promise<void> {
+export async function admit(fleet: ProgramFleet, { nodeId, name }: Host): Promise<void> {
   await waitFor(async () => (await fleet.give(admitNodeCommand, { node_id: nodeId })).ok, {
     what: `${name} is admitted`,
     deadlineMs: 30_000,

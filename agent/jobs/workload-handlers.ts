@@ -1,6 +1,8 @@
 import type { AgentConfig } from '../config.ts';
 import type { JobHandlers } from '../job-runner.ts';
 import { advertiseAddress } from '../runtime/advertise-address.ts';
+import { DockerRuntime } from '../runtime/docker/docker-runtime.ts';
+import { DockerEngine } from '../runtime/docker/engine.ts';
 import { ProcessRuntime } from '../runtime/process/process-runtime.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Time } from '../time.ts';
@@ -17,7 +19,7 @@ export interface Workloads {
 /** What runs workloads on this host, as it is configured. */
 export function createWorkloads(config: AgentConfig, time: Time): Workloads {
   const address = () => advertiseAddress(config);
-  const runtime = new ProcessRuntime({ stateDir: config.stateDir, nodeId: config.nodeId, address, time });
+  const runtime = createRuntime(config, address, time);
   const deps = { runtime, address, time };
   return {
     runtime,
@@ -27,4 +29,14 @@ export function createWorkloads(config: AgentConfig, time: Time): Workloads {
       teardown_application: teardownApplication(runtime),
     },
   };
+}
+
+function createRuntime(config: AgentConfig, address: () => Promise<string>, time: Time): Runtime {
+  const deps = { stateDir: config.stateDir, nodeId: config.nodeId, address, time };
+  switch (config.runtime) {
+    case 'docker':
+      return new DockerRuntime({ ...deps, engine: new DockerEngine(config.dockerSocket) });
+    case 'process':
+      return new ProcessRuntime(deps);
+  }
 }

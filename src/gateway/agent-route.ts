@@ -8,7 +8,16 @@ import type { Authenticated } from '../domain/certificate/authenticate.ts';
 import { RequestId } from '../protocol/identifiers.ts';
 import { BODY_MAX_BYTES } from '../protocol/limits.ts';
 import type { CommandOptions } from '../transactor/command.ts';
-import { type Answer, type BodyReading, invalid, problem, readBody, refused, toResponse } from './answer.ts';
+import {
+  type Answer,
+  type BodyReading,
+  type Download,
+  invalid,
+  problem,
+  readBody,
+  refused,
+  toResponse,
+} from './answer.ts';
 import { faultAnswer } from './faults.ts';
 import type { Tick } from './loader.ts';
 import { peerOf } from './peer-gate.ts';
@@ -36,7 +45,7 @@ export interface AgentRoute<B> {
   readonly body: v.GenericSchema<unknown, B> | undefined;
   /** What a body beyond the cap is answered with, where that is not `body_too_large`. */
   readonly tooLarge?: TooLarge;
-  readonly handle: (call: AgentCall<B>, services: Services) => Promise<Answer> | Answer;
+  readonly handle: (call: AgentCall<B>, services: Services) => Promise<Answer | Download> | Answer | Download;
 }
 
 /**
@@ -44,7 +53,7 @@ export interface AgentRoute<B> {
  * Every answer is counted; a 401 closes the connection.
  */
 export function agentRoute<B>(services: Services, { name, body: schema, tooLarge, handle }: AgentRoute<B>): Handler {
-  const answer = async (context: HttpContext): Promise<Answer> => {
+  const answer = async (context: HttpContext): Promise<Answer | Download> => {
     const { incoming } = context.env;
     const peer = peerOf(incoming.socket);
     if (peer === undefined) return problem('certificate_unknown');

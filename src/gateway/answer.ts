@@ -14,6 +14,14 @@ export interface Answer {
   readonly retryAfterSeconds?: number;
 }
 
+/** An answer of bytes that come piece by piece. */
+export interface Download {
+  readonly status: 200;
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
 /** How each error code of the protocol is answered: one status, one sentence, whoever asks. src/pki words its own (all 400). */
 const problems = {
   node_not_active: { status: 403, message: 'The node gets no work in its present status.' },
@@ -167,12 +175,23 @@ const JSON_HEADERS = { 'content-type': 'application/json' } as const;
 const CLOSING_HEADERS = { 'content-type': 'application/json', connection: 'close' } as const;
 
 /** An answer as hono sends it. The plain string and header object are what @hono/node-server sends without a detour. */
-export function toResponse(answer: Answer, closing = false): Response {
+export function toResponse(answer: Answer | Download, closing = false): Response {
+  if ('stream' in answer) return download(answer);
   const headers = answer.close === true || closing ? CLOSING_HEADERS : JSON_HEADERS;
   const { retryAfterSeconds } = answer;
   return new Response(answer.text, {
     status: answer.status,
     headers: retryAfterSeconds === undefined ? headers : { ...headers, 'retry-after': String(retryAfterSeconds) },
+  });
+}
+
+function download({ stream, bytes, sha256 }: Download): Response {
+  return new Response(stream, {
+    headers: {
+      'content-type': 'application/octet-stream',
+      'content-length': String(bytes),
+      'x-content-sha256': sha256,
+    },
   });
 }
 

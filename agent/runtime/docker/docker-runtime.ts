@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import * as v from 'valibot';
 import { JobFailed } from '../../job-runner.ts';
+import { describeError } from '../../log.ts';
 import type { Time } from '../../time.ts';
 import { findFreePort } from '../free-port.ts';
 import { notOwned, refuseForeign, refuseSuperseded } from '../labels.ts';
@@ -111,7 +112,8 @@ export class DockerRuntime implements Runtime {
     try {
       await this.remove(spec, 0, new AbortController().signal);
     } catch (error) {
-      throw new AggregateError([reason, error], `${containerName(spec.id)} could not be removed again`);
+      const message = `${spec.id} could not be removed again after: ${describeError(reason)}`;
+      throw new Error(message, { cause: error });
     }
   }
 
@@ -135,7 +137,7 @@ export class DockerRuntime implements Runtime {
 
   async #listLabels(signal: AbortSignal): Promise<readonly DockerLabels[]> {
     const filters = JSON.stringify({ label: [nodeLabel(this.#deps.nodeId)] });
-    const path = `/containers/json?${new URLSearchParams({ all: 'true', filters })}`;
+    const path = `/containers/json?all=true&filters=${encodeURIComponent(filters)}`;
     const answer = expectStatus(await this.#deps.engine.call({ method: 'GET', path, signal }), 'list containers', 200);
     return v.parse(v.array(ListedContainer), answer.body).map(({ Labels }) => Labels);
   }

@@ -11,8 +11,7 @@ const StreamedProblem = v.object({ error: v.string() });
 export async function ensureImage(engine: DockerEngine, reference: string, signal: AbortSignal): Promise<void> {
   const found = await engine.call({ method: 'GET', path: `/images/${reference}/json`, signal });
   if (expectStatus(found, 'look for the image', 200, 404).status === 200) return;
-  const query = new URLSearchParams({ fromImage: withTag(reference) });
-  const path = `/images/create?${query}`;
+  const path = `/images/create?fromImage=${encodeURIComponent(withTag(reference))}`;
   const pulled = await engine
     .call({ method: 'POST', path, timeoutMs: PULL_TIMEOUT_MS, signal })
     .catch((error: unknown) => {

@@ -7,6 +7,8 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const run = promisify(execFile);
 
+const DOCKERD = 'dockerd';
+
 /** The one image that the engine has: Debian's busybox with its applets in /bin. */
 export const BUSYBOX_IMAGE = 'pushleft-test:1';
 
@@ -25,7 +27,7 @@ export interface Dockerd extends AsyncDisposable {
 /** Starts the engine of Debian's docker.io with an image of busybox-static. Needs root. */
 export async function startDockerd(): Promise<Dockerd> {
   if (process.getuid?.() !== 0) throw new Error('a Docker engine of its own needs root');
-  await run('dockerd', ['--version']).catch((cause: unknown) => {
+  await run(DOCKERD, ['--version']).catch((cause: unknown) => {
     throw new Error('dockerd is missing: apt-get install docker.io', { cause });
   });
   const folder = await temporaryDirectory();
@@ -37,7 +39,7 @@ export async function startDockerd(): Promise<Dockerd> {
   const start = async () => {
     const args = ['--data-root', at('data'), '--exec-root', at('exec'), '--pidfile', at('pid')];
     const none = ['--host', `unix://${socketPath}`, '--iptables=false', '--bridge=none'];
-    const child = spawn('dockerd', [...args, ...none], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(DOCKERD, [...args, ...none], { stdio: ['ignore', 'ignore', 'pipe'] });
     let said = '';
     child.stderr.on('data', (chunk: Buffer) => (said = `${said}${chunk.toString()}`.slice(-4_000)));
     const exited = once(child, 'exit');

@@ -1,7 +1,10 @@
 import type pg from 'pg';
 import { expireLeaseCommand } from '../commands/job.ts';
+import { underTerm } from '../commands/term.ts';
 import { DECISION_LOCK } from '../database/locks.ts';
-import type { Transactor } from '../transactor/transactor.ts';
+import { giveAll, type Led, type PassReport } from './pass.ts';
+
+const expireLease = underTerm(expireLeaseCommand);
 
 /** How many leases one pass takes back; the next pass goes on. */
 const MOST = 1_000;
@@ -9,19 +12,15 @@ const MOST = 1_000;
 /**
  * Takes back the jobs whose leases have run out. Whether a lease really has is decided under the lock on its guard; a heartbeat that
  * comes in between wins. Guards without a leased job (see {@link removeOrphanGuards}) are no leases, and must not stand in front of
- * those that are. Returns how many were decided about, and throws the first fault after all have had their turn.
+ * those that are.
  */
-export async function expireLeases(pool: pg.Pool, transactor: Transactor, actorId: string): Promise<number> {
+export async function expireLeases(pool: pg.Pool, led: Led): Promise<PassReport> {
   const { rows } = await pool.query<{ job_id: string }>(
     `SELECT l.job_id FROM telemetry.job_leases l JOIN fleet.jobs j USING (job_id)
      WHERE l.expires_at <= clock_timestamp() AND j.status = 'leased' ORDER BY l.expires_at LIMIT $1`,
     [MOST],
   );
-  const decided = await Promise.allSettled(
-    rows.map((row) => transactor.execute(expireLeaseCommand, row, { actor: { kind: 'scheduler', id: actorId } })),
-  );
-  for (const result of decided) if (result.status === 'rejected') throw result.reason;
-  return rows.length;
+  return giveAll(led, expireLease, rows);
 }
 
 const MISSING = `

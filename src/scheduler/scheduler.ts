@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { createPool, READER_LIMITS, WRITER_LIMITS } from '../database/connect.ts';
+import { createPool, isConnectionError, READER_LIMITS, WRITER_LIMITS } from '../database/connect.ts';
 import { programId, removeBeacon, writeBeacon } from '../database/programs.ts';
 import { forgetOutcomes } from '../transactor/memory.ts';
 import { Transactor } from '../transactor/transactor.ts';
@@ -8,6 +8,7 @@ import { type CheckpointPass, checkpointPass } from './checkpoints.ts';
 import type { SchedulerConfig } from './config.ts';
 import { Leadership } from './leader.ts';
 import { expireLeases, removeOrphanGuards, restoreLostGuards } from './leases.ts';
+import type { Led, PassReport } from './pass.ts';
 
 /** A leader that does not ask for this many passes is taken for stopped. */
 const MISSED_PASSES = 4;
@@ -20,9 +21,15 @@ export interface Scheduler {
   close(): Promise<void>;
 }
 
+/** One of the things that a leader does in each pass. What it could not do is tried again in the next. */
+interface Duty {
+  readonly name: string;
+  readonly run: (led: Led) => Promise<PassReport | undefined>;
+}
+
 /**
- * Runs passes until closed: only the leader among replicas acts, the others stand by. A pass that fails is logged and the next one comes
- * as planned; the database being away ends nothing.
+ * Runs passes until closed: only the leader among replicas acts, the others stand by. A duty that fails is logged, stops no other and
+ * comes again with the next pass; the database being away ends nothing.
  */
 export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler {
   const id = programId('scheduler');
@@ -34,34 +41,61 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
     program: 'scheduler',
     programVersion: config.programVersion,
   });
-  const leadership = new Leadership(connection, Math.max(5_000, config.intervalMs * MISSED_PASSES));
+  const idleMs = Math.max(5_000, config.intervalMs * MISSED_PASSES);
+  const leadership = new Leadership({ connection, holder: id, idleMs });
   const actor = { kind: 'scheduler', id } as const;
   const checkpoints: CheckpointPass | undefined =
     config.checkpoints && checkpointPass(config.checkpoints, { pool, transactor, actor, log });
   const stop = new AbortController();
 
-  const pass = async () => {
-    const leads = await leadership.check();
-    if (leads) {
-      await restoreLostGuards(writers, config.leaseMs);
-      await removeOrphanGuards(pool);
-      const expired = await expireLeases(pool, transactor, id);
-      if (expired > 0) log.info({ expired }, 'leases ran out');
-      await forgetOutcomes(pool, MEMORY_MS);
-      checkpoints?.begin();
+  const duties: readonly Duty[] = [
+    {
+      name: 'guards',
+      async run() {
+        await restoreLostGuards(writers, config.leaseMs);
+        await removeOrphanGuards(pool);
+        return undefined;
+      },
+    },
+    { name: 'leases', run: (led) => expireLeases(pool, led) },
+    {
+      name: 'memory',
+      async run() {
+        await forgetOutcomes(pool, MEMORY_MS);
+        checkpoints?.begin();
+        return undefined;
+      },
+    },
+  ];
+  const perform = async (led: Led) => {
+    for (const duty of duties) {
+      try {
+        const report = await duty.run(led);
+        if (report === undefined) continue;
+        tell(log, duty.name, report);
+        if (isSuperseded(report)) return leadership.close();
+      } catch (error) {
+        if (isConnectionError(error)) throw error;
+        log.error({ err: error, duty: duty.name }, 'a duty failed');
+      }
     }
-    await writeBeacon(pool, { id, kind: 'scheduler', details: { leader: leads, interval_ms: config.intervalMs } });
-    return leads;
+  };
+  const pass = async () => {
+    const term = await leadership.check();
+    if (term !== undefined) await perform({ transactor, actor, term });
+    const details = { leader: term !== undefined, term: term ?? null, interval_ms: config.intervalMs };
+    await writeBeacon(pool, { id, kind: 'scheduler', details });
+    return term;
   };
   const run = async () => {
-    let led = false;
+    let led: number | undefined;
     while (!stop.signal.aborted) {
       try {
-        const leads = await pass();
-        if (leads !== led) log.info(leads ? 'leading' : 'standing by');
-        led = leads;
+        const term = await pass();
+        if (term !== led) log.info({ term }, term === undefined ? 'standing by' : 'leading');
+        led = term;
       } catch (error) {
-        led = false;
+        led = undefined;
         log.error({ err: error }, 'a pass failed');
       }
       await delay(config.intervalMs, undefined, { signal: stop.signal }).catch(() => undefined);
@@ -77,4 +111,14 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
       await Promise.all([transactor.close(), leadership.close(), pool.end(), writers.end()]);
     },
   };
+}
+
+/** Another replica leads: this one has to ask for a term of its own before it does anything else. */
+function isSuperseded({ refused }: PassReport): boolean {
+  return refused.some(({ refusal }) => refusal.code === 'term_superseded');
+}
+
+function tell(log: Logger, duty: string, { done, refused, failed }: PassReport): void {
+  if (done > 0) log.info({ duty, done, refused: refused.length }, 'decided');
+  for (const { command, error } of failed) log.error({ err: error, duty, command }, 'a command failed');
 }

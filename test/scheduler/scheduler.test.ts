@@ -4,14 +4,18 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { queueJobCommand } from '../../src/commands/job.ts';
 import { requestNodeCommand } from '../../src/commands/node.ts';
 import { READER_LIMITS } from '../../src/database/connect.ts';
+import { readLockSessions } from '../../src/database/lock-sessions.ts';
+import { DECISION_LOCK } from '../../src/database/locks.ts';
 import { append } from '../../src/domain/decision.ts';
 import { jobStream } from '../../src/domain/stream.ts';
 import { Leadership } from '../../src/scheduler/leader.ts';
 import { expireLeases, removeOrphanGuards, restoreLostGuards } from '../../src/scheduler/leases.ts';
+import type { Led } from '../../src/scheduler/pass.ts';
 import { type Scheduler, startScheduler } from '../../src/scheduler/scheduler.ts';
 import type { Transactor } from '../../src/transactor/transactor.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { execute, nodeRequest, testTransactor } from '../support/fleet.ts';
+import { refusal } from '../support/given.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let database: TestDatabase;
@@ -26,6 +30,18 @@ afterAll(async () => {
   await transactor.close();
   await database.drop();
 });
+
+function leadership({ holder = 'test', idleMs = 60_000 } = {}): Leadership {
+  return new Leadership({ connection: { url: database.url, program: 'test', limits: READER_LIMITS }, holder, idleMs });
+}
+
+/** A term of the test's own, in which nobody leads any more and nobody else has begun one. */
+async function lead(): Promise<Led> {
+  const leader = leadership();
+  const term = await waitFor(() => leader.check(), { what: 'the test leads' });
+  await leader.close();
+  return { transactor, actor: { kind: 'scheduler', id: 'test' }, term };
+}
 
 /** A job that a node has leased, its lease ending `expiresInMs` from now. */
 async function leasedJob({ expiresInMs = -1, maxAttempts = 3 } = {}): Promise<string> {
@@ -66,26 +82,26 @@ async function eventsOf(jobId: string): Promise<string[]> {
 describe('lease expiry', () => {
   test('run out: back to the queue', async () => {
     const job = await leasedJob();
-    await expireLeases(database.pool, transactor, 'test');
+    await expireLeases(database.pool, await lead());
     expect(await eventsOf(job)).toEqual(['job_queued', 'job_leased', 'job_lease_expired']);
   });
 
   test('run out for the last time: failed', async () => {
     const job = await leasedJob({ maxAttempts: 1 });
-    await expireLeases(database.pool, transactor, 'test');
+    await expireLeases(database.pool, await lead());
     expect(await eventsOf(job)).toEqual(['job_queued', 'job_leased', 'job_lease_expired', 'job_failed']);
   });
 
   test('still running: left alone', async () => {
     const job = await leasedJob({ expiresInMs: 60_000 });
-    await expireLeases(database.pool, transactor, 'test');
+    await expireLeases(database.pool, await lead());
     expect(await eventsOf(job)).toEqual(['job_queued', 'job_leased']);
   });
 
   test('repeated: no new event', async () => {
     const job = await leasedJob();
-    await expireLeases(database.pool, transactor, 'test');
-    await expireLeases(database.pool, transactor, 'test');
+    await expireLeases(database.pool, await lead());
+    await expireLeases(database.pool, await lead());
     expect(await eventsOf(job)).toHaveLength(3);
   });
 });
@@ -94,7 +110,7 @@ describe('a guard that was lost with telemetry', () => {
   test('one full fresh lease, then as usual', async () => {
     const job = await leasedJob();
     await database.pool.query('DELETE FROM telemetry.job_leases WHERE job_id = $1', [job]);
-    await expireLeases(database.pool, transactor, 'test');
+    await expireLeases(database.pool, await lead());
     expect(await eventsOf(job)).toHaveLength(2);
     expect(await restoreLostGuards(database.pool, 60_000)).toBe(1);
     const { rows } = await database.pool.query<{ left: number }>(
@@ -138,7 +154,7 @@ describe('guards of jobs that are not leased, after a restore of telemetry from 
   test('more than one pass takes: the leases behind them are taken back all the same', async () => {
     await orphan(1_001);
     const job = await leasedJob();
-    await expireLeases(database.pool, transactor, 'test');
+    await expireLeases(database.pool, await lead());
     expect(await eventsOf(job)).toEqual(['job_queued', 'job_leased', 'job_lease_expired']);
     await removeOrphanGuards(database.pool);
   });
@@ -169,21 +185,76 @@ describe('replicas', () => {
     await waitFor(async () => (await eventsOf(job)).length === 3, { what: 'the lease is taken back' });
   });
 
-  test('two of them: one leads; it ends: the other leads', async () => {
-    const leadership = () => new Leadership({ url: database.url, program: 'test', limits: READER_LIMITS }, 60_000);
-    const [first, second] = [leadership(), leadership()];
-    expect([await first.check(), await second.check(), await first.check()]).toEqual([true, false, true]);
+  test('two of them: one leads; it ends: the other leads, in the next term', async () => {
+    const [first, second] = [leadership({ holder: 'first' }), leadership({ holder: 'second' })];
+    const term = await waitFor(() => first.check(), { what: 'the first leads' });
+    expect([await second.check(), await first.check()]).toEqual([undefined, term]);
     await first.close();
-    await waitFor(() => second.check(), { what: 'the second leads' });
+    expect(await waitFor(() => second.check(), { what: 'the second leads' })).toBe(term + 1);
     await second.close();
   });
 
-  test('a leader that has stopped asking: loses its session, another leads', async () => {
-    const options = { url: database.url, program: 'test', limits: READER_LIMITS };
-    const [stopped, other] = [new Leadership(options, 200), new Leadership(options, 60_000)];
-    expect(await stopped.check()).toBe(true);
-    await waitFor(() => other.check(), { what: 'the other leads' });
-    expect(await stopped.check()).toBe(false);
+  test('a leader that has stopped asking: loses its session, another leads, and its commands are refused', async () => {
+    const job = await leasedJob();
+    const [stopped, other] = [leadership({ idleMs: 200 }), leadership()];
+    const term = await waitFor(() => stopped.check(), { what: 'the first leads' });
+    const next = await waitFor(() => other.check(), { what: 'the other leads' });
+    const late = await expireLeases(database.pool, { transactor, actor: { kind: 'scheduler', id: 'stopped' }, term });
+    expect(late).toEqual({
+      done: 0,
+      refused: [{ command: { job_id: job }, refusal: refusal('term_superseded', { term: next, given_term: term }) }],
+      failed: [],
+    });
+    expect(await eventsOf(job)).toEqual(['job_queued', 'job_leased']);
+    expect(await stopped.check()).toBeUndefined();
     await Promise.all([stopped.close(), other.close()]);
+  });
+
+  describe('a command of the old leader and the beginning of the next term meet at the lock', () => {
+    /** Lets both wait for the lock in this order; resolves with how many leases the old leader took back. */
+    async function meet(first: 'command' | 'term'): Promise<[taken: number, events: string[]]> {
+      const old = await lead();
+      await expireLeases(database.pool, old);
+      const [job, next, holder] = [await leasedJob(), leadership(), await database.pool.connect()];
+      await holder.query(`SELECT pg_advisory_lock(${DECISION_LOCK})`);
+      const give = {
+        command: () => expireLeases(database.pool, old),
+        term: () => waitFor(() => next.check(), { what: 'the next leads' }),
+      };
+      const waiting = (count: number) =>
+        waitFor(
+          async () => (await readLockSessions(database.pool)).filter(({ granted }) => !granted).length === count,
+          {
+            what: `${count} wait for the lock`,
+          },
+        );
+      const begun = give[first]();
+      await waiting(1);
+      const second = give[first === 'command' ? 'term' : 'command']();
+      await waiting(2);
+      await holder.query(`SELECT pg_advisory_unlock(${DECISION_LOCK})`);
+      holder.release();
+      const [one, other] = await Promise.all([begun, second]);
+      await next.close();
+      const report = typeof one === 'number' ? other : one;
+      return [typeof report === 'number' ? Number.NaN : report.done, await eventsOf(job)];
+    }
+
+    test('the command comes first: decided', async () =>
+      expect(await meet('command')).toEqual([1, ['job_queued', 'job_leased', 'job_lease_expired']]));
+
+    test('the term comes first: the command is refused', async () =>
+      expect(await meet('term')).toEqual([0, ['job_queued', 'job_leased']]));
+  });
+
+  test('telemetry is lost: the next term is none that was before in this log', async () => {
+    const { term } = await lead();
+    await database.pool.query('TRUNCATE telemetry.scheduler');
+    await database.pool.query(
+      `INSERT INTO telemetry.node_liveness (node_id, last_seen_at, heard_ms) VALUES ('n', now(), 70000)`,
+    );
+    expect((await lead()).term).toBeGreaterThan(term);
+    const { rows } = await database.pool.query('SELECT heard_ms FROM telemetry.scheduler');
+    expect(rows).toEqual([{ heard_ms: 70_000 }]);
   });
 });

@@ -58,6 +58,15 @@ export type CompleteAnswer =
   | Undecided
   | Aborted;
 
+/** What a download came to; `damaged` is to be tried again: what came is not what was to come. */
+export type SourceAnswer =
+  | { readonly kind: 'downloaded' }
+  | { readonly kind: 'damaged'; readonly reason: string }
+  | { readonly kind: 'conflict' }
+  | Unauthenticated
+  | Undecided
+  | Aborted;
+
 /** Who the gateway takes this agent for, when it said so. */
 export type IdentityAnswer =
   | { readonly kind: 'known'; readonly identity: IdentityResponse; readonly time: AnswerTime }

@@ -9,7 +9,9 @@ import {
   heartbeatPath,
   IDENTITY_PATH,
   LEASE_PATH,
+  LEASE_TOKEN_HEADER,
   RENEW_PATH,
+  sourcePath,
 } from '../src/protocol/routes.ts';
 import {
   type CompleteAnswer,
@@ -21,6 +23,7 @@ import {
   type RenewAnswer,
   readLeaseRefusal,
   readRenewRefusal,
+  type SourceAnswer,
   undecided,
 } from './gateway-answers.ts';
 import { type Answer, type AnswerTime, type Exchange, HttpsJson } from './https-json.ts';
@@ -29,6 +32,13 @@ import type { Time } from './time.ts';
 
 /** The Date header is cut to whole seconds, so a lease may end up to this much earlier than it seems. */
 const DATE_HEADER_RESOLUTION_MS = 1_000;
+
+/** A source as it has to be, and where it goes. */
+export interface SourceFile {
+  readonly file: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
 
 /** The agent's side of DESIGN §4, over mTLS with one identity. Methods do not throw for what network or gateway do. */
 export class GatewayClient {
@@ -94,6 +104,21 @@ export class GatewayClient {
       return { kind: 'rejected', reason: answer.refusal.message };
     }
     return undecided(answer);
+  }
+
+  /** Downloads a build's source into a file, which must not exist, as the holder of the build's lease. */
+  async source(
+    { id, token }: Pick<Lease, 'id' | 'token'>,
+    source: SourceFile,
+    signal: AbortSignal,
+  ): Promise<SourceAnswer> {
+    const headers = { [LEASE_TOKEN_HEADER]: token };
+    const download = { path: sourcePath(id), headers, file: source.file, maxBytes: source.bytes, signal };
+    const answer = await this.#tracked(this.#https.download(download));
+    if (answer.kind !== 'ok') return isConflict(answer) ? { kind: 'conflict' } : undecided(answer);
+    const { bytes, sha256 } = answer.body;
+    if (bytes === source.bytes && sha256 === source.sha256) return { kind: 'downloaded' };
+    return { kind: 'damaged', reason: `the source is ${bytes} bytes of another digest, or not ${source.bytes}` };
   }
 
   /** Asks whether the gateway answers at all, and what its clock says. */

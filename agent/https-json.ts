@@ -1,5 +1,8 @@
+import { createHash, type Hash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
 import type { SecureContextOptions } from 'node:tls';
-import { Pool } from 'undici';
+import { Client, Pool } from 'undici';
 import * as v from 'valibot';
 import { ErrorBody, type GatewayErrorCode } from '../src/protocol/errors.ts';
 import { describeError } from './log.ts';
@@ -52,6 +55,22 @@ export interface Exchange<T> {
   readonly waitMs?: number;
 }
 
+/** A file to be had. What is longer than `maxBytes` is given up. */
+export interface Download {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Where it is written (0600); nothing may be there. */
+  readonly file: string;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/** What was written. */
+export interface Downloaded {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
 /** JSON over TLS 1.3 with one server; connections are kept alive and replaced after a fault. */
 export class HttpsJson {
   readonly #origin: URL;
@@ -75,6 +94,30 @@ export class HttpsJson {
       if (exchange.signal?.aborted === true) return { kind: 'aborted' };
       this.#replace(pool);
       return { kind: 'unreachable', reason: describeFault(error) };
+    }
+  }
+
+  /** Writes a 200's body to a file, over a connection of its own. What was written of one that came to nothing is left. */
+  async download({ path, headers, file, maxBytes, signal }: Download): Promise<Answer<Downloaded>> {
+    const client = new Client(this.#origin, { ...this.#options(), maxResponseSize: maxBytes });
+    const sentAtMs = this.#time.nowMs();
+    try {
+      const response = await client.request({ method: 'GET', path, headers, signal });
+      const time = { sentAtMs, serverTimeMs: dateHeaderMs(response.headers['date']) };
+      if (response.statusCode !== 200) {
+        const retryAfterMs = retryAfterHeaderMs(response.headers['retry-after']);
+        const body = parseJson(await response.body.text());
+        return { kind: 'refused', refusal: readRefusal(response.statusCode, body, retryAfterMs), time };
+      }
+      const digest = createHash('sha256');
+      const output = createWriteStream(file, { flags: 'wx', mode: 0o600 });
+      await pipeline(response.body, tapInto(digest), output);
+      return { kind: 'ok', body: { bytes: output.bytesWritten, sha256: digest.digest('hex') }, time };
+    } catch (error) {
+      if (signal.aborted) return { kind: 'aborted' };
+      return { kind: 'unreachable', reason: describeFault(error) };
+    } finally {
+      await client.destroy();
     }
   }
 
@@ -114,15 +157,29 @@ export class HttpsJson {
   }
 
   #connect(): Pool {
-    return new Pool(this.#origin, {
-      connections: 4,
+    return new Pool(this.#origin, { ...this.#options(), connections: 4, maxResponseSize: RESPONSE_MAX_BYTES });
+  }
+
+  #options() {
+    return {
       pipelining: 1,
       allowH2: false,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      maxResponseSize: RESPONSE_MAX_BYTES,
+      headersTimeout: ANSWER_TIMEOUT_MS,
+      bodyTimeout: ANSWER_TIMEOUT_MS,
       connect: { ...this.#tls, minVersion: 'TLSv1.3', timeout: CONNECT_TIMEOUT_MS, maxCachedSessions: 0 },
-    });
+    } as const;
   }
+}
+
+/** Digests what goes by. */
+function tapInto(digest: Hash) {
+  return async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      digest.update(chunk);
+      yield chunk;
+    }
+  };
 }
 
 /** OpenSSL's verdicts that are as likely the host's clock as the certificate: the clock is named, because nobody looks there. */

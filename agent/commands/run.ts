@@ -73,7 +73,7 @@ async function work(
   const gateway = () => connection.client;
   const abandoned = new AbortController();
   const ending = AbortSignal.any([stopping, abandoned.signal]);
-  const workloads = createWorkloads(config, systemTime);
+  const workloads = createWorkloads(config, gateway, systemTime);
   const handlers: JobHandlers = { diagnose_host: diagnoseHost(config), ...workloads.handlers };
   const job = {
     gateway,

@@ -9,6 +9,8 @@ export const HEALTH_PATH = '/healthz';
 export const heartbeatPath = (jobId: string): string => `/v1/agent/jobs/${jobId}/heartbeat`;
 /** Path of a job's completion. With `':id'` it is the pattern that a router takes. */
 export const completePath = (jobId: string): string => `/v1/agent/jobs/${jobId}/complete`;
+/** Path of a build's source. With `':id'` it is the pattern that a router takes. */
+export const sourcePath = (jobId: string): string => `/v1/agent/jobs/${jobId}/source`;
 
 /** Where a download says that its lease is held: in a header, because it has no body. */
 export const LEASE_TOKEN_HEADER = 'x-pushleft-lease-token';

@@ -1,5 +1,5 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -13,7 +13,7 @@ import type { Authority } from './authority.ts';
 
 /** An answer; `drop` closes the connection without one, `hold` never answers. */
 export type Reply =
-  | { readonly status: number; readonly body: object; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly status: number; readonly body: object | Buffer; readonly headers?: Readonly<Record<string, string>> }
   | 'drop'
   | 'hold';
 
@@ -23,6 +23,7 @@ interface Received<Body> {
   readonly commonName: string | undefined;
   readonly certificate: X509Certificate | undefined;
   readonly jobId: string | undefined;
+  readonly headers: IncomingHttpHeaders;
   readonly closed: AbortSignal;
 }
 
@@ -36,6 +37,8 @@ export interface StubGateway extends AsyncDisposable {
   lease: Behaviour<LeaseRequest>;
   heartbeat: Behaviour<HeartbeatRequest>;
   complete: Behaviour<CompleteRequest>;
+  /** Of a build; a body that is a buffer is sent as it is. */
+  source: Behaviour<undefined>;
   healthz: Behaviour<undefined>;
   identity: Behaviour<undefined>;
   renew: Behaviour<RenewRequest>;
@@ -163,6 +166,7 @@ export async function startStubGateway(authority: Authority): Promise<StubGatewa
     lease: idle as Behaviour<LeaseRequest>,
     heartbeat: (() => heartbeatFor(60_000)) as Behaviour<HeartbeatRequest>,
     complete: (() => ({ status: 200, body: {} })) as Behaviour<CompleteRequest>,
+    source: (() => problem(409, 'lease_conflict')) as Behaviour<undefined>,
     healthz: (() => ({ status: 200, body: { status: 'ok' } })) as Behaviour<undefined>,
     identity: (({ certificate }) => identified(certificate)) as Behaviour<undefined>,
     renew: (() => problem(409, 'renewal_not_due')) as Behaviour<RenewRequest>,
@@ -212,6 +216,7 @@ function routeOf(path: string, stub: Routes): Route | undefined {
     return { schema: RenewRequest, behave: (received) => stub.renew(received) };
   if (path === '/v1/agent/lease') return { schema: LeaseRequest, behave: (received) => stub.lease(received) };
   if (path.endsWith('/heartbeat')) return { schema: HeartbeatRequest, behave: (received) => stub.heartbeat(received) };
+  if (path.endsWith('/source')) return { schema: undefined, behave: (received) => stub.source(received) };
   if (path.endsWith('/complete')) return { schema: CompleteRequest, behave: (received) => stub.complete(received) };
   return undefined;
 }
@@ -234,6 +239,7 @@ async function answer(
     commonName: certificateOf(request)?.subject.replace(/^CN=/, ''),
     certificate: certificateOf(request),
     jobId: /^\/v1\/agent\/jobs\/([^/]+)\//.exec(path)?.[1],
+    headers: request.headers,
     closed: closed.signal,
   };
   send(response, await route.behave(received));
@@ -249,8 +255,10 @@ function send(response: ServerResponse, reply: Reply): void {
     response.socket?.destroy();
     return;
   }
-  response.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers });
-  response.end(JSON.stringify(reply.body));
+  const isBytes = Buffer.isBuffer(reply.body);
+  const type = isBytes ? 'application/octet-stream' : 'application/json';
+  response.writeHead(reply.status, { 'content-type': type, ...reply.headers });
+  response.end(isBytes ? reply.body : JSON.stringify(reply.body));
 }
 
 function listen(server: Server, port: number): Promise<number> {

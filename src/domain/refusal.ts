@@ -225,7 +225,7 @@ const refusals = {
     remedy: 'nothing has to be done',
   },
   losses_held: {
-    message: 'nodes of pool {pool} are not given up by themselves: {silent} of {pool_size} fell silent together',
+    message: 'nodes of pool {pool} are not given up by themselves: {silent} of them fell silent together',
     remedy: 'look at the network and the gateways; `pushleft-controller fleet loss release` gives them up',
   },
   losses_frozen: {

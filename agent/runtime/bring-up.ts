@@ -1,8 +1,5 @@
 import { describeError } from '../log.ts';
-import type { Ensured, Runtime, WorkloadSpec } from './runtime.ts';
-
-/** What is taken back has this long to end by itself: work that was told to end has ten seconds in all. */
-const UNDO_GRACE_MS = 3_000;
+import { type Ensured, type Runtime, UNDO_MS, type WorkloadSpec } from './runtime.ts';
 
 /**
  * Ensures a workload and waits for what it is to show. When that fails, it is removed again; when the wait was aborted, only if it had not been
@@ -26,7 +23,7 @@ export async function bringUp<T>(
 /** Not under the signal, which may be aborted: that is why it is undone. */
 async function undo(runtime: Runtime, spec: WorkloadSpec, reason: unknown): Promise<void> {
   try {
-    await runtime.remove(spec, UNDO_GRACE_MS, new AbortController().signal);
+    await runtime.remove(spec, UNDO_MS.grace, AbortSignal.timeout(UNDO_MS.deadline));
   } catch (error) {
     const message = `${spec.id} could not be removed again after: ${describeError(reason)}`;
     throw new Error(message, { cause: error });

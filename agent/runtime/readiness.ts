@@ -37,7 +37,7 @@ export async function awaitReady(
   for (;;) {
     const shows = await showsReady(readiness, time.nowMs() - startedMs, signal);
     // After the probe: whoever answered on the port of a workload that has ended is somebody else.
-    const state = await runtime.look(id);
+    const state = await runtime.look(id, signal);
     signal.throwIfAborted();
     if (state.kind === 'exited')
       throw new JobFailed('not_ready', `it ended before it was ready${because(state, command)}`);
@@ -63,7 +63,7 @@ export async function awaitDone(
 ): Promise<void> {
   const startedMs = time.nowMs();
   for (;;) {
-    const state = await runtime.look(id);
+    const state = await runtime.look(id, signal);
     if (state.kind === 'exited') {
       if (state.code === 0) return;
       throw new JobFailed('work_failed', `it ended${because(state, command)}`);

@@ -39,6 +39,12 @@ export type WorkloadState =
   | { readonly kind: 'running' }
   | { readonly kind: 'exited'; readonly code: number | null };
 
+/**
+ * What is taken back, because the lease was lost or nothing came of it, has this long to end by itself, and its removal this long in all: work that
+ * was told to end has ten seconds.
+ */
+export const UNDO_MS = { grace: 3_000, deadline: 8_000 } as const;
+
 /** A workload that was started, or `found` standing. */
 export interface Ensured {
   /** Null when it does not listen. */
@@ -58,7 +64,7 @@ export interface Runtime {
    */
   ensure(spec: WorkloadSpec, signal: AbortSignal): Promise<Ensured>;
   /** Says what a workload is doing. */
-  look(id: string): Promise<WorkloadState>;
+  look(id: string, signal: AbortSignal): Promise<WorkloadState>;
   /**
    * Tells a workload to end, kills what is left of it after `graceMs`, and removes it, never its data. Answers false when nothing was there.
    * Throws JobFailed `not_owned` for what does not carry these labels, and stops waiting when the signal is aborted.

@@ -5,7 +5,15 @@ import { describeError } from '../../log.ts';
 import type { Time } from '../../time.ts';
 import { findFreePort } from '../free-port.ts';
 import { notOwned, refuseForeign, refuseSuperseded } from '../labels.ts';
-import type { Ensured, Runtime, WorkloadLabels, WorkloadRef, WorkloadSpec, WorkloadState } from '../runtime.ts';
+import {
+  type Ensured,
+  type Runtime,
+  UNDO_MS,
+  type WorkloadLabels,
+  type WorkloadRef,
+  type WorkloadSpec,
+  type WorkloadState,
+} from '../runtime.ts';
 import {
   Container,
   containerName,
@@ -70,8 +78,8 @@ export class DockerRuntime implements Runtime {
     return { port, found: false };
   }
 
-  async look(id: string): Promise<WorkloadState> {
-    const container = await this.#inspect(containerName(id), new AbortController().signal);
+  async look(id: string, signal: AbortSignal): Promise<WorkloadState> {
+    const container = await this.#inspect(containerName(id), signal);
     if (container === undefined) return { kind: 'absent' };
     const { Status, Running, Restarting, ExitCode } = container.State;
     if (Running && !Restarting) return { kind: 'running' };
@@ -110,7 +118,7 @@ export class DockerRuntime implements Runtime {
   async #takeBack(spec: WorkloadSpec, reason: unknown): Promise<void> {
     if (reason instanceof JobFailed && reason.code === 'not_owned') return;
     try {
-      await this.remove(spec, 0, new AbortController().signal);
+      await this.remove(spec, 0, AbortSignal.timeout(UNDO_MS.deadline));
     } catch (error) {
       const message = `${spec.id} could not be removed again after: ${describeError(reason)}`;
       throw new Error(message, { cause: error });

@@ -12,7 +12,7 @@ const DOCKERD = 'dockerd';
 /** The one image that the engine has: Debian's busybox with its applets in /bin. */
 export const BUSYBOX_IMAGE = 'pushleft-test:1';
 
-const APPLETS = ['sh', 'sleep', 'httpd'];
+const APPLETS = ['sh', 'sleep', 'httpd', 'mkdir', 'cat'];
 
 /** A real engine with a data root, a socket and networks (none) of its own. */
 export interface Dockerd extends AsyncDisposable {

@@ -75,7 +75,7 @@ describe('ensure', () => {
     await ensure(once);
     stub.containers.exit(`pushleft-${once.id}`, 0);
     expect(await ensure(once)).toEqual({ port: null, found: true });
-    expect(await runtime.look(once.id)).toEqual({ kind: 'exited', code: 0 });
+    expect(await runtime.look(once.id, NEVER)).toEqual({ kind: 'exited', code: 0 });
   });
 
   test('memory and CPU below what Docker takes: the least that it takes', async () => {

@@ -17,8 +17,14 @@ require('node:http').createServer((request, response) => {
 }).listen(Number(process.env.PORT), '127.0.0.1', () => console.log('listening'));
 `;
 
-/** The words that run a script with this Node. */
-export const node = (script: string, ...words: readonly string[]) => [process.execPath, '-e', script, '--', ...words];
+/** The words that run a script with this Node, which takes lines for statements no more: a command's words are printable. */
+export const node = (script: string, ...words: readonly string[]) => [
+  process.execPath,
+  '-e',
+  script.trim().replaceAll(/\s*\n\s*/g, ' '),
+  '--',
+  ...words,
+];
 
 /** A service of generation 1 of the web role's slot 0 that runs `command`. */
 export function workload(command: readonly string[], more: Partial<WorkloadSpec> = {}): WorkloadSpec {

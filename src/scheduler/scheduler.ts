@@ -1,17 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { createPool, isConnectionError, READER_LIMITS, WRITER_LIMITS } from '../database/connect.ts';
+import { createPool, READER_LIMITS, WRITER_LIMITS } from '../database/connect.ts';
 import { programId, removeBeacon, writeBeacon } from '../database/programs.ts';
 import { forgetOutcomes } from '../transactor/memory.ts';
 import { Transactor } from '../transactor/transactor.ts';
 import { type CheckpointPass, checkpointPass } from './checkpoints.ts';
 import type { SchedulerConfig } from './config.ts';
+import { type Duty, perform } from './duties.ts';
 import { Leadership } from './leader.ts';
 import { expireLeases, removeOrphanGuards, restoreLostGuards } from './leases.ts';
-import type { Led, PassReport } from './pass.ts';
+import { LossWatch } from './loss-watch.ts';
+import { SilenceClock } from './silence-clock.ts';
+import { sweep } from './sweep.ts';
 
 /** A leader that does not ask for this many passes is taken for stopped. */
 const MISSED_PASSES = 4;
+/** The clock of silence advances by no more than this at once: gateways are reached and write it every few seconds. */
+const CLOCK_STEP_MS = 5_000;
 /** How long a decided command is remembered for a retry. */
 const MEMORY_MS = 24 * 3_600_000;
 
@@ -19,12 +24,6 @@ const MEMORY_MS = 24 * 3_600_000;
 export interface Scheduler {
   /** Ends after the pass that is under way. */
   close(): Promise<void>;
-}
-
-/** One of the things that a leader does in each pass. What it could not do is tried again in the next. */
-interface Duty {
-  readonly name: string;
-  readonly run: (led: Led) => Promise<PassReport | undefined>;
 }
 
 /**
@@ -46,6 +45,8 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
   const actor = { kind: 'scheduler', id } as const;
   const checkpoints: CheckpointPass | undefined =
     config.checkpoints && checkpointPass(config.checkpoints, { pool, transactor, actor, log });
+  const clock = new SilenceClock(pool, { mostMs: Math.max(CLOCK_STEP_MS, config.intervalMs * MISSED_PASSES) });
+  const losses = new LossWatch(log);
   const stop = new AbortController();
 
   const duties: readonly Duty[] = [
@@ -54,36 +55,44 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
       async run() {
         await restoreLostGuards(writers, config.leaseMs);
         await removeOrphanGuards(pool);
-        return undefined;
+        return [];
       },
     },
-    { name: 'leases', run: (led) => expireLeases(pool, led) },
+    { name: 'leases', run: async (led) => [await expireLeases(pool, led)] },
+    {
+      name: 'sweep',
+      async run(led) {
+        const { pools, nodes } = await sweep(pool, led, config.silence);
+        return [pools, nodes];
+      },
+    },
     {
       name: 'memory',
       async run() {
         await forgetOutcomes(pool, MEMORY_MS);
         checkpoints?.begin();
-        return undefined;
+        return [];
       },
     },
   ];
-  const perform = async (led: Led) => {
-    for (const duty of duties) {
-      try {
-        const report = await duty.run(led);
-        if (report === undefined) continue;
-        tell(log, duty.name, report);
-        if (isSuperseded(report)) return leadership.close();
-      } catch (error) {
-        if (isConnectionError(error)) throw error;
-        log.error({ err: error, duty: duty.name }, 'a duty failed');
-      }
+  const lead = async (term: number) => {
+    const { inTerm, waitsFor } = await clock.pass(term);
+    if (!inTerm || (await perform(duties, { transactor, actor, term }, log)) === 'superseded') {
+      // Whoever leads now, this replica has to ask for a term of its own before it does anything else.
+      await leadership.close();
     }
+    const { unhealthyAfterMs, lostAfterMs } = config.silence;
+    return {
+      unhealthy_after_ms: unhealthyAfterMs,
+      lost_after_ms: lostAfterMs,
+      silence_waits_for: waitsFor,
+      ...(await losses.look(pool)),
+    };
   };
   const pass = async () => {
     const term = await leadership.check();
-    if (term !== undefined) await perform({ transactor, actor, term });
-    const details = { leader: term !== undefined, term: term ?? null, interval_ms: config.intervalMs };
+    const led = term === undefined ? {} : await lead(term);
+    const details = { leader: term !== undefined, term: term ?? null, interval_ms: config.intervalMs, ...led };
     await writeBeacon(pool, { id, kind: 'scheduler', details });
     return term;
   };
@@ -111,14 +120,4 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
       await Promise.all([transactor.close(), leadership.close(), pool.end(), writers.end()]);
     },
   };
-}
-
-/** Another replica leads: this one has to ask for a term of its own before it does anything else. */
-function isSuperseded({ refused }: PassReport): boolean {
-  return refused.some(({ refusal }) => refusal.code === 'term_superseded');
-}
-
-function tell(log: Logger, duty: string, { done, refused, failed }: PassReport): void {
-  if (done > 0) log.info({ duty, done, refused: refused.length }, 'decided');
-  for (const { command, error } of failed) log.error({ err: error, duty, command }, 'a command failed');
 }

@@ -88,6 +88,7 @@ test('a scheduler with these settings: signs while it leads', async () => {
       programVersion: '0.0.0',
       intervalMs: 50,
       leaseMs: 60_000,
+      silence: { unhealthyAfterMs: 90_000, lostAfterMs: 300_000 },
       checkpoints: { keyFile: keyFile(), directory: other.path, intervalMs: HOUR },
     },
     pino({ level: 'silent' }),

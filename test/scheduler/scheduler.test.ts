@@ -43,6 +43,8 @@ async function lead(): Promise<Led> {
   return { transactor, actor: { kind: 'scheduler', id: 'test' }, term };
 }
 
+const SILENCE = { unhealthyAfterMs: 90_000, lostAfterMs: 300_000 };
+
 /** A job that a node has leased, its lease ending `expiresInMs` from now. */
 async function leasedJob({ expiresInMs = -1, maxAttempts = 3 } = {}): Promise<string> {
   const [jobId, node] = [randomUUID(), nodeRequest()];
@@ -131,7 +133,13 @@ describe('a guard that was lost with telemetry', () => {
       END $$;
       CREATE TRIGGER note_limit BEFORE INSERT ON telemetry.job_leases FOR EACH ROW EXECUTE FUNCTION public.note_limit()`);
     await database.pool.query('DELETE FROM telemetry.job_leases WHERE job_id = $1', [job]);
-    const config = { databaseUrl: database.url, programVersion: '0', intervalMs: 20, leaseMs: 60_000 };
+    const config = {
+      databaseUrl: database.url,
+      programVersion: '0',
+      intervalMs: 20,
+      leaseMs: 60_000,
+      silence: SILENCE,
+    };
     const scheduler = startScheduler(config, pino({ level: 'silent' }));
     const noted = async () => (await database.pool.query('SELECT * FROM public.restored')).rows;
     await waitFor(async () => (await noted()).length > 0, { what: 'the guard is given back' });
@@ -172,7 +180,13 @@ describe('guards of jobs that are not leased, after a restore of telemetry from 
 describe('replicas', () => {
   const running: Scheduler[] = [];
   const start = () => {
-    const config = { databaseUrl: database.url, programVersion: '0', intervalMs: 20, leaseMs: 60_000 };
+    const config = {
+      databaseUrl: database.url,
+      programVersion: '0',
+      intervalMs: 20,
+      leaseMs: 60_000,
+      silence: SILENCE,
+    };
     const scheduler = startScheduler(config, pino({ level: 'silent' }));
     running.push(scheduler);
     return scheduler;

@@ -30,7 +30,7 @@ describe('settings of up', () => {
 
   test('every variable that a program reads and up does not decide itself: is a setting', async () => {
     const decided =
-      /BIND|_CERT$|_KEY$|_CA$|CLIENT_CA|CA_CERT|CA_KEY|_URL$|NODE_ID|STATE_DIR|AGENT_VERSION|RELEASE_|FLEET_|STUB_|TEST_/;
+      /BIND|_CERT$|_KEY$|_CA$|CLIENT_CA|CA_CERT|CA_KEY|_URL$|NODE_ID|STATE_DIR|AGENT_VERSION|_ADDRESS$|RELEASE_|FLEET_|STUB_|TEST_/;
     const sources = [
       'src/gateway/config.ts',
       'src/scheduler/config.ts',
@@ -62,7 +62,7 @@ describe('the first setting that a program would refuse', () => {
     [
       'no number',
       { PUSHLEFT_NODE_UNHEALTHY_AFTER: 'soon' },
-      'PUSHLEFT_NODE_UNHEALTHY_AFTER must be a whole number from 1 to 1000',
+      'PUSHLEFT_NODE_UNHEALTHY_AFTER must be a number of seconds from 0.1 to 86400',
     ],
     [
       'an unknown level',

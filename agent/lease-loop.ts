@@ -24,6 +24,8 @@ export interface LeaseLoopDependencies {
   readonly facts: () => Promise<HostFacts>;
   readonly memory: LeaseMemory;
   readonly runJob: (lease: Lease) => Promise<void>;
+  /** Looks after this host's services; never throws. */
+  readonly tend: (signal: AbortSignal) => Promise<void>;
   /** Removes what was fenced away from this host while it was lost. */
   readonly cleanup: Pick<Cleanup, 'perform' | 'cleaned' | 'acknowledge'>;
   /** The kinds of job that this host does. */
@@ -63,6 +65,8 @@ export async function runLeaseLoop(deps: LeaseLoopDependencies, stopping: AbortS
       cleanup.acknowledge(cleaned);
       await deps.acknowledge(client);
     }
+    // Not on a host whose services are to go.
+    if (answer.kind !== 'node_lost' && answer.kind !== 'aborted') await deps.tend(stopping);
     failures = answer.kind === 'undecided' ? failures + 1 : 0;
     switch (answer.kind) {
       case 'job':

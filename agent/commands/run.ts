@@ -16,6 +16,7 @@ import { LeaseMemory } from '../lease-memory.ts';
 import type { Log } from '../log.ts';
 import { findOpenFile } from '../private-files.ts';
 import { type RenewalLoopEnd, runRenewalLoop } from '../renewal-loop.ts';
+import { tendServices } from '../runtime/tend-services.ts';
 import { firstClient } from '../start-identity.ts';
 import { diskFs } from '../state-fs.ts';
 import { systemTime } from '../time.ts';
@@ -90,6 +91,7 @@ async function work(
     facts: hostFactsReader(config),
     memory: await LeaseMemory.open(diskFs, config.stateDir),
     runJob: (lease: Lease) => runLeasedJob(lease, job, ending),
+    tend: (signal: AbortSignal) => tendServices(workloads.runtime, log, signal),
     cleanup: new Cleanup(workloads.runtime, log),
     kinds: jobKinds.filter((kind) => handlers[kind] !== undefined),
     time: systemTime,

@@ -9,12 +9,17 @@ const ATTEMPTS_MAX = 100;
  * which then does not become ready.
  */
 export async function findFreePort(address: string, taken: ReadonlySet<number>, preferred?: number): Promise<number> {
-  if (preferred !== undefined && (await tryPort(address, preferred)) !== undefined) return preferred;
+  if (preferred !== undefined && (await isFreePort(address, preferred))) return preferred;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     const port = await tryPort(address, 0);
     if (port !== undefined && !taken.has(port)) return port;
   }
   throw new Error(`no free TCP port on ${address}`);
+}
+
+/** Whether nothing listens on this port. */
+export async function isFreePort(address: string, port: number): Promise<boolean> {
+  return (await tryPort(address, port)) !== undefined;
 }
 
 /** Binds and lets go; undefined when the port is in use. */

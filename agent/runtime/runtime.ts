@@ -45,6 +45,12 @@ export type WorkloadState =
  */
 export const UNDO_MS = { grace: 3_000, deadline: 8_000 } as const;
 
+/** What looking after services came to, by id. */
+export interface Tended {
+  readonly restarted: readonly string[];
+  readonly failed: readonly { readonly id: string; readonly reason: string }[];
+}
+
 /** A workload that was started, or `found` standing. */
 export interface Ensured {
   /** Null when it does not listen. */
@@ -70,6 +76,11 @@ export interface Runtime {
    * Throws JobFailed `not_owned` for what does not carry these labels, and stops waiting when the signal is aborted.
    */
   remove(ref: WorkloadRef, graceMs: number, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Starts services again that have ended by themselves, where the runtime does not do so at once; answers which, and what kept others from
+   * it. Not to be called while one is ensured, whose end is to be seen.
+   */
+  tend(signal: AbortSignal): Promise<Tended>;
   /** Labels of all that is this host's, running or not. */
   list(): Promise<readonly WorkloadLabels[]>;
 }

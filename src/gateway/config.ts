@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import * as v from 'valibot';
 import type { PkiPaths } from '../pki/files.ts';
 import { AgentVersion } from '../protocol/identifiers.ts';
+import type { ProbeAddress } from './probe.ts';
 
 /** Where a listener listens. Port 0 takes a free one. */
 export interface BindAddress {
@@ -20,6 +21,8 @@ export interface GatewayConfig {
   readonly pki: PkiPaths;
   readonly certificateLifetimeSeconds: number;
   readonly leaseMs: number;
+  /** Where agents reach the agent listener; null: where it listens. */
+  readonly probeAddress: ProbeAddress | null;
   /** The version that agents are told to run; null asks for none. */
   readonly targetVersion: string | null;
 }
@@ -80,6 +83,16 @@ const environment = v.object({
   PUSHLEFT_AGENT_CERT_LIFETIME_SECONDS: wholeNumber(86_400, 1, 31_536_000),
   // The Date header by which agents count has whole seconds: of less than 3 too little would be certain.
   PUSHLEFT_LEASE_SECONDS: wholeNumber(60, 3, 3_600),
+  PUSHLEFT_GATEWAY_PROBE_ADDRESS: v.optional(
+    v.pipe(
+      v.string(),
+      v.check(
+        (text) => text === '' || parseAddress(text) !== null,
+        'is not a host and a port, like fleet.example.com:8443',
+      ),
+    ),
+    '',
+  ),
   PUSHLEFT_AGENT_VERSION: v.optional(
     v.pipe(
       v.string(),
@@ -121,6 +134,7 @@ export function readGatewayConfig(
       },
       certificateLifetimeSeconds: set.PUSHLEFT_AGENT_CERT_LIFETIME_SECONDS,
       leaseMs: set.PUSHLEFT_LEASE_SECONDS * 1_000,
+      probeAddress: parseAddress(set.PUSHLEFT_GATEWAY_PROBE_ADDRESS),
       targetVersion: set.PUSHLEFT_AGENT_VERSION ?? null,
     },
   };
@@ -129,6 +143,13 @@ export function readGatewayConfig(
 /** Whether an address is of this host alone. */
 export function isLoopback(host: string): boolean {
   return host === '::1' || host.startsWith('127.');
+}
+
+function parseAddress(text: string): ProbeAddress | null {
+  const parts = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]{1,253})):(\d{1,5})$/i.exec(text);
+  const host = parts?.[1] ?? parts?.[2] ?? '';
+  const port = Number(parts?.[3]);
+  return host !== '' && port >= 1 && port <= 65_535 ? { host, port } : null;
 }
 
 function parseBind(text: string): BindAddress | undefined {

@@ -16,6 +16,7 @@ import { Loader } from './loader.ts';
 import { createMetrics } from './metrics.ts';
 import { PkiHolder, type Ticker } from './pki-holder.ts';
 import { pkiStatus } from './pki-status.ts';
+import { type ProbeAddress, SelfProbe } from './probe.ts';
 import type { Services } from './services.ts';
 import { Turns } from './turns.ts';
 import { Wakes } from './wakes.ts';
@@ -75,7 +76,13 @@ export async function startGateway(
     started_at: startedAt,
     last_flush_at: iso(liveness.lastFlushAt),
   });
-  const liveness: Liveness = new Liveness(pool, { program: gatewayId, details: status }, log);
+  const self = new SelfProbe(
+    () => config.probeAddress ?? ownAddress(config, listeners[0]),
+    () => pki.current.bundlePem,
+    log,
+  );
+  const beacon = { program: gatewayId, details: status, probe: () => self.reach() };
+  const liveness: Liveness = new Liveness(pool, beacon, log);
   const hosts = new HostSightings(pool, transactor, gatewayId, log);
   const awaited = new AwaitedNodes(pool);
   const services: Services = {
@@ -132,6 +139,12 @@ function describe(pki: PkiHolder, listeners: readonly Listener[]) {
     trust_bundle_sha256: pki.current.bundleSha256,
     pki: pkiStatus(pki),
   };
+}
+
+/** Where this host reaches the agent listener: one that listens on every address, on that of the host itself. */
+function ownAddress({ agentBind }: GatewayConfig, listener: Listener | undefined): ProbeAddress {
+  const everywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  return { host: everywhere[agentBind.host] ?? agentBind.host, port: listener?.port ?? agentBind.port };
 }
 
 function iso(ms: number | null): string | null {

@@ -1,8 +1,12 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { SCHEDULER } from '../domain/scheduler/state.ts';
+import { UnavailableError } from '../transactor/command.ts';
 import { asUnavailable } from './database.ts';
 
 const FLUSH_MS = 1_000;
+/** How often a gateway that hears nobody tries whether it can be reached. */
+const PROBE_MS = 2_000;
 /** More nodes than this are not kept between two flushes; those that are not are heard again with their next request. */
 const MOST_HEARD = 100_000;
 
@@ -12,19 +16,24 @@ interface Heard {
   readonly dataDiskFreeGb: number | null;
 }
 
-/** The gateway's beacon: what it says of itself with every flush. */
+/** The gateway's beacon: what it says of itself with every flush, and how it finds out whether it can be reached. */
 export interface Beacon {
   readonly program: string;
   readonly details: () => object;
+  /** Whether a handshake through the gateway's public address goes through. Never rejects. */
+  readonly probe: () => Promise<boolean>;
 }
 
+/** A node was heard when the clock of silence showed what it shows now: also after that clock was put back. */
 const FLUSH = `
   WITH heard AS (
-    INSERT INTO telemetry.node_liveness AS known (node_id, last_seen_at, data_disk_free_gb)
-    SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::integer[])
+    INSERT INTO telemetry.node_liveness AS known (node_id, last_seen_at, data_disk_free_gb, heard_ms)
+    SELECT node_id, last_seen_at, data_disk_free_gb, (SELECT heard_ms FROM telemetry.scheduler WHERE id = '${SCHEDULER}')
+    FROM unnest($1::text[], $2::timestamptz[], $3::integer[]) AS nodes (node_id, last_seen_at, data_disk_free_gb)
     ON CONFLICT (node_id) DO UPDATE
     SET last_seen_at = greatest(known.last_seen_at, excluded.last_seen_at),
-        data_disk_free_gb = coalesce(excluded.data_disk_free_gb, known.data_disk_free_gb)
+        data_disk_free_gb = coalesce(excluded.data_disk_free_gb, known.data_disk_free_gb),
+        heard_ms = excluded.heard_ms
   )
   INSERT INTO telemetry.programs (program, kind, details, started_at, beacon_at)
   VALUES ($4, 'gateway', $5, clock_timestamp(), clock_timestamp())
@@ -32,7 +41,9 @@ const FLUSH = `
 
 /**
  * Collects when nodes were heard and writes it once a second, together with the gateway's beacon: one statement, so that a beacon means
- * "everything I heard until now is written" (DESIGN §5). What could not be written is kept for the next flush.
+ * "everything I heard until now is written" (DESIGN §5). What could not be written is kept for the next flush. The beacon's `reached`
+ * counts flushes since whose predecessor the gateway was reached, by an agent or by its own probe: only those say that who was not
+ * heard could have been.
  */
 export class Liveness {
   readonly #pool: pg.Pool;
@@ -40,9 +51,14 @@ export class Liveness {
   readonly #log: Logger;
   #heard = new Map<string, Heard>();
   #timer: NodeJS.Timeout | undefined;
-  #flushing: Promise<void> | undefined;
+  #flushing: Promise<boolean> | undefined;
+  #next: Promise<boolean> | undefined;
   #lastFlushAt: number | null = null;
   #failing = false;
+  #reached = 0;
+  #probed = false;
+  #probing: Promise<void> | undefined;
+  #probedAt = Number.NEGATIVE_INFINITY;
 
   constructor(pool: pg.Pool, beacon: Beacon, log: Logger) {
     this.#pool = pool;
@@ -66,30 +82,56 @@ export class Liveness {
   /** Writes the first beacon and goes on once a second. */
   async start(): Promise<void> {
     await this.flush();
-    this.#timer = setInterval(() => void this.flush(), FLUSH_MS);
+    this.#timer = setInterval(() => {
+      if (this.#heard.size === 0) this.#probe();
+      void this.flush();
+    }, FLUSH_MS);
   }
 
   /** Stops and writes what is left: waits for the flush that is under way and for one more, each as long as a statement may take. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    await this.#probing;
     await this.#flushing;
     await this.flush();
   }
 
   /**
-   * Writes what was heard. While a flush is under way there is no second: during an outage they would pile up, and what is heard
-   * meanwhile is in the next. Never rejects: a failure is logged when it begins and when it ends.
+   * Writes what was heard; false when that failed. While a flush is under way there is no second: during an outage they would pile up, and
+   * what is heard meanwhile is in the next. Never rejects: a failure is logged when it begins and when it ends.
    */
-  flush(): Promise<void> {
+  flush(): Promise<boolean> {
     this.#flushing ??= this.#write().finally(() => {
       this.#flushing = undefined;
     });
     return this.#flushing;
   }
 
-  async #write(): Promise<void> {
-    const heard = this.#heard;
+  /** Resolves when what was heard until now is written. Rejects with {@link UnavailableError} when it cannot be. */
+  async written(): Promise<void> {
+    this.#next ??= (this.#flushing ?? Promise.resolve()).then(() => {
+      this.#next = undefined;
+      return this.flush();
+    });
+    if (!(await this.#next)) throw new UnavailableError('database', 'the database does not answer');
+  }
+
+  /** Begins to find out whether this gateway can be reached, unless that was asked a moment ago. */
+  #probe(): void {
+    const now = performance.now();
+    if (this.#probing !== undefined || now - this.#probedAt < PROBE_MS) return;
+    this.#probedAt = now;
+    this.#probing = this.#beacon.probe().then((reached) => {
+      this.#probed ||= reached;
+      this.#probing = undefined;
+    });
+  }
+
+  async #write(): Promise<boolean> {
+    const [heard, probed] = [this.#heard, this.#probed];
     this.#heard = new Map();
+    this.#probed = false;
+    const reached = this.#reached + (heard.size > 0 || probed ? 1 : 0);
     // In the order of the key, so that two gateways never wait for one another's rows crosswise.
     const nodeIds = [...heard.keys()].sort();
     const seen = nodeIds.map((nodeId) => heard.get(nodeId));
@@ -102,16 +144,19 @@ export class Liveness {
           seen.map((node) => new Date(node?.at ?? 0).toISOString()),
           seen.map((node) => node?.dataDiskFreeGb ?? null),
           this.#beacon.program,
-          JSON.stringify(this.#beacon.details()),
+          JSON.stringify({ ...this.#beacon.details(), reached }),
         ],
       });
+      this.#reached = reached;
       this.#lastFlushAt = Date.now();
       if (this.#failing) this.#log.info('liveness is written again');
       this.#failing = false;
+      return true;
     } catch (error) {
       for (const [nodeId, node] of heard) this.heard(nodeId, node.at, node.dataDiskFreeGb);
       if (!this.#failing) this.#log.warn({ err: asUnavailable(error) }, 'liveness is not written');
       this.#failing = true;
+      return false;
     }
   }
 }

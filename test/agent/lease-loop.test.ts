@@ -25,12 +25,15 @@ const BOOT_ID = '40000000-0000-4000-8000-00000000000d';
 
 let connected: Connected;
 let requests: LeaseRequest[];
+/** After which requests services were looked after. */
+let tended: number[];
 /** What removes instances from the host, for this test. */
 let remove: Runtime['remove'];
 
 beforeEach(async () => {
   connected = await connect();
   requests = [];
+  tended = [];
   remove = () => Promise.reject(new Error('the engine is away'));
 });
 afterEach(() => connected[Symbol.asyncDispose]());
@@ -62,6 +65,7 @@ async function loopThrough(...replies: readonly Reply[]) {
       memory: await LeaseMemory.open(diskFs, connected.directory),
       runJob: async (lease) => void leased.push(lease),
       cleanup: new Cleanup({ remove }, log),
+      tend: async () => void tended.push(requests.length),
       time: hurriedTime(pauses),
       log,
       waitSeconds: 0,
@@ -139,6 +143,7 @@ describe('runLeaseLoop', () => {
         memory: await LeaseMemory.open(diskFs, connected.directory),
         runJob: async () => undefined,
         cleanup: new Cleanup({ remove }, log),
+        tend: async () => void tended.push(requests.length),
         time: hurriedTime(pauses),
         log,
         waitSeconds: 20,
@@ -192,6 +197,11 @@ describe('runLeaseLoop', () => {
     ]);
     expect(requests.map(({ cleaned }) => cleaned)).toEqual([undefined, [instance(1), instance(2)], undefined]);
     expect(pauses[0]).toBe(2_000);
+  });
+
+  test('services: looked after when each lease is answered, or is not; before a job begins; not while declared lost', async () => {
+    await loopThrough(idle(), grant('20000000-0000-4000-8000-000000000001', 60_000), 'drop', lost(), idle());
+    expect(tended).toEqual([1, 2, 3, 5]);
   });
 
   test('what the gateway was told and did not answer: told again', async () => {

@@ -34,6 +34,7 @@ describe('the environment', () => {
         pki: PATHS,
         certificateLifetimeSeconds: 86_400,
         leaseMs: 60_000,
+        probeAddress: null,
         targetVersion: null,
       },
     });

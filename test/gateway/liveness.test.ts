@@ -1,5 +1,5 @@
 import pino from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPool, READER_LIMITS } from '../../src/database/connect.ts';
 import { Liveness } from '../../src/gateway/liveness.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -21,7 +21,11 @@ test('a flush is held up: there is no second one, and what is heard meanwhile is
   const pool = createPool({ url: database.url, program: 'flushing', limits: READER_LIMITS, max: 8 });
   let beacons = 0;
   const details = () => ({ beacon: (beacons += 1) });
-  const liveness = new Liveness(pool, { program: 'gateway@test', details }, pino({ level: 'silent' }));
+  const liveness = new Liveness(
+    pool,
+    { program: 'gateway@test', details, probe: () => Promise.resolve(true) },
+    pino({ level: 'silent' }),
+  );
   await liveness.start();
   const holder = await database.pool.connect();
   await holder.query('BEGIN');
@@ -46,4 +50,63 @@ test('a flush is held up: there is no second one, and what is heard meanwhile is
   // The first beacon, the flush that was held up, the last one.
   expect([await heard(), beacons]).toEqual([['early', 'late'], 3]);
   await pool.end();
+});
+
+describe('what a flush tells the clock of silence', () => {
+  /** A gateway's liveness whose probe answers `probe`, not started: it flushes when the test says. */
+  function newLiveness(program: string, probe: () => Promise<boolean> = () => Promise.resolve(false)) {
+    const beacon = { program, details: () => ({ other: 1 }), probe };
+    return new Liveness(database.pool, beacon, pino({ level: 'silent' }));
+  }
+  const beaconOf = async (program: string) =>
+    (await database.pool.query('SELECT details FROM telemetry.programs WHERE program = $1', [program])).rows[0]
+      ?.details;
+  const heardMsOf = async (nodeId: string) =>
+    (await database.pool.query('SELECT heard_ms FROM telemetry.node_liveness WHERE node_id = $1', [nodeId])).rows[0];
+
+  test('an agent was heard since the last one: counted; nobody was: not', async () => {
+    const liveness = newLiveness('g1');
+    await liveness.flush();
+    expect(await beaconOf('g1')).toEqual({ other: 1, reached: 0 });
+    liveness.heard('n1', 1_000);
+    await liveness.flush();
+    await liveness.flush();
+    expect(await beaconOf('g1')).toEqual({ other: 1, reached: 1 });
+  });
+
+  test('it failed: counted with the next one that is written', async () => {
+    const away = createPool({ url: 'postgres://x@127.0.0.1:1/x', program: 'away', limits: READER_LIMITS, max: 1 });
+    let pool = away;
+    const query = (statement: { name: string; text: string; values: unknown[] }) => pool.query(statement);
+    const beacon = { program: 'g2', details: () => ({}), probe: () => Promise.resolve(false) };
+    const liveness = new Liveness({ query } as typeof away, beacon, pino({ level: 'silent' }));
+    liveness.heard('n2', 1_000);
+    await expect(liveness.written()).rejects.toThrow('the database does not answer');
+    expect(await beaconOf('g2')).toBeUndefined();
+    pool = database.pool;
+    await liveness.written();
+    expect([await beaconOf('g2'), await heardMsOf('n2')]).toEqual([{ reached: 1 }, { heard_ms: null }]);
+    await away.end();
+  });
+
+  test('nobody is heard and the probe goes through: counted all the same', async () => {
+    const liveness = newLiveness('g3', () => Promise.resolve(true));
+    await liveness.start();
+    await waitFor(async () => (await beaconOf('g3')).reached > 0, { what: 'the probe counts' });
+    await liveness.close();
+  });
+
+  test('the clock shows something: the node was heard at that, also when it showed more before', async () => {
+    const liveness = newLiveness('g4');
+    for (const clock of [70_000, 500]) {
+      await database.pool.query(
+        `INSERT INTO telemetry.scheduler (id, term, holder, heard_ms) VALUES ('fleet', 1, 'test', $1)
+         ON CONFLICT (id) DO UPDATE SET heard_ms = excluded.heard_ms`,
+        [clock],
+      );
+      liveness.heard('n4', 1_000);
+      await liveness.flush();
+      expect(await heardMsOf('n4')).toEqual({ heard_ms: clock });
+    }
+  });
 });

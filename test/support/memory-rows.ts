@@ -5,6 +5,7 @@ import type { GatewayBeacon } from '../../src/domain/ca/state.ts';
 import type { RecordedEvent } from '../../src/domain/event/recorded.ts';
 import type { LeaseGuard, StoredPayload } from '../../src/domain/job/state.ts';
 import type { NodeLiveness } from '../../src/domain/node/state.ts';
+import type { SchedulerState } from '../../src/domain/scheduler/state.ts';
 import { FoldState } from '../../src/projector/fold-state.ts';
 import { type AnyFinder, compareBy, type Finder, type FinderArguments, matches } from '../../src/transactor/find.ts';
 import * as finders from '../../src/transactor/finders.ts';
@@ -60,6 +61,11 @@ export class MemoryRows implements Rows {
   /** A gateway says what it trusts, without an event. */
   putBeacon(row: GatewayBeacon): void {
     this.#telemetry.set(`gateway_beacons ${row.program}`, row);
+  }
+
+  /** The scheduler that leads writes its clock, without an event. */
+  putScheduler(row: SchedulerState): void {
+    this.#telemetry.set(`scheduler ${row.id}`, row);
   }
 
   /** Loses a row of telemetry. */

@@ -8,6 +8,7 @@ import { notOwned, refuseForeign, refuseSuperseded } from '../labels.ts';
 import {
   type Ensured,
   type Runtime,
+  type Tended,
   UNDO_MS,
   type WorkloadLabels,
   type WorkloadRef,
@@ -93,6 +94,11 @@ export class DockerRuntime implements Runtime {
     this.#refuseForeign(ref, container);
     await this.#discard(container.Id, graceMs, signal);
     return true;
+  }
+
+  /** The engine has its own eye on them. */
+  async tend(): Promise<Tended> {
+    return { restarted: [], failed: [] };
   }
 
   async list(): Promise<readonly WorkloadLabels[]> {

@@ -1,8 +1,9 @@
+import { describeError } from '../../log.ts';
 import { diskFs, type StateFs } from '../../state-fs.ts';
 import type { Time } from '../../time.ts';
-import { findFreePort } from '../free-port.ts';
+import { findFreePort, isFreePort } from '../free-port.ts';
 import { labelsOf, refuseForeign, refuseSuperseded, specSha256 } from '../labels.ts';
-import type { Ensured, Runtime, WorkloadLabels, WorkloadRef, WorkloadSpec, WorkloadState } from '../runtime.ts';
+import type { Ensured, Runtime, Tended, WorkloadLabels, WorkloadRef, WorkloadSpec, WorkloadState } from '../runtime.ts';
 import { launch } from './launch.ts';
 import { isRunning } from './process-identity.ts';
 import { type WorkloadRecord, WorkloadRecords } from './records.ts';
@@ -82,14 +83,41 @@ export class ProcessRuntime implements Runtime {
     return true;
   }
 
+  async tend(signal: AbortSignal): Promise<Tended> {
+    const restarted: string[] = [];
+    const failed: { id: string; reason: string }[] = [];
+    for (const record of await this.#records.list()) {
+      const { id } = record.spec;
+      if (record.labels.node_id !== this.#deps.nodeId || record.spec.run === 'once') continue;
+      try {
+        if (await this.#restart(record, signal)) restarted.push(id);
+      } catch (error) {
+        signal.throwIfAborted();
+        failed.push({ id, reason: describeError(error) });
+      }
+    }
+    return { restarted, failed };
+  }
+
   async list(): Promise<readonly WorkloadLabels[]> {
     const records = await this.#records.list();
     return records.map(({ labels }) => labels).filter((labels) => labels.node_id === this.#deps.nodeId);
   }
 
+  /** On its own port alone, which is where it is looked for. Answers false for one that runs. */
+  async #restart({ spec, port, leader }: WorkloadRecord, signal: AbortSignal): Promise<boolean> {
+    if ((await this.#settledState(spec.id)).kind === 'running') return false;
+    await stopWorkload(leader, this.#records.home(spec.id), REPLACE_GRACE_MS, this.#deps.time, signal);
+    if (port !== null && !(await isFreePort(await this.#deps.address(), port))) {
+      throw new Error(`its port ${port} is in use by somebody else`);
+    }
+    await this.#start(spec, port, true);
+    return true;
+  }
+
   /** It is what it is to be, and runs, or has run where that is all it was to do. */
   async #stands(spec: WorkloadSpec, record: WorkloadRecord): Promise<boolean> {
-    if (record.spec_sha256 !== specSha256(spec)) return false;
+    if (specSha256(record.spec) !== specSha256(spec)) return false;
     const state = await this.#settledState(spec.id);
     return state.kind === 'running' || (state.kind === 'exited' && state.code !== null && spec.run === 'once');
   }
@@ -114,9 +142,9 @@ export class ProcessRuntime implements Runtime {
    * between leaves nothing that runs and is not on record, because what waits ends with the one it waits for.
    */
   async #start(spec: WorkloadSpec, port: number | null, hasFolder: boolean): Promise<void> {
-    const { id, run, command, memoryMb } = spec;
+    const { id, command, memoryMb } = spec;
     const labels = labelsOf(spec, this.#deps.nodeId);
-    const record: WorkloadRecord = { labels, spec_sha256: specSha256(spec), run, port, leader: null };
+    const record: WorkloadRecord = { labels, spec, port, leader: null };
     if (hasFolder) {
       await this.#records.replace(id, record);
       await this.#records.forgetOutcome(id);

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { hasCode, replaceFile, type StateFs } from '../../state-fs.ts';
 import { notOwned } from '../labels.ts';
+import type { WorkloadLabels, WorkloadSpec } from '../runtime.ts';
 import { ProcessIdentity } from './process-identity.ts';
 
 const NAME = 'record.json';
@@ -13,14 +14,31 @@ const WorkloadRecord = v.strictObject({
     epoch: v.number(),
     node_id: v.string(),
   }),
-  spec_sha256: v.string(),
-  run: v.picklist(['service', 'once']),
+  /** All that it is started with, for when it has to be started again. */
+  spec: v.strictObject({
+    id: v.string(),
+    deploymentId: v.nullable(v.string()),
+    generation: v.number(),
+    epoch: v.number(),
+    run: v.picklist(['service', 'once']),
+    image: v.string(),
+    command: v.array(v.string()),
+    cpuMillis: v.number(),
+    memoryMb: v.number(),
+    listens: v.boolean(),
+    keepsData: v.boolean(),
+  }),
   port: v.nullable(v.number()),
   /** The wrapper, which leads the workload's group; null before the first was started. */
   leader: v.nullable(ProcessIdentity),
 });
 /** What the agent knows of a workload when it starts anew. */
-export type WorkloadRecord = v.InferOutput<typeof WorkloadRecord>;
+export interface WorkloadRecord {
+  readonly labels: WorkloadLabels;
+  readonly spec: WorkloadSpec;
+  readonly port: number | null;
+  readonly leader: ProcessIdentity | null;
+}
 
 /**
  * `<state>/instances/<id>/`: `record.json` (0600), `begun` and `exit` once the command has, `output.log`, `home/`. A folder appears and goes by one

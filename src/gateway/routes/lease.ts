@@ -3,6 +3,7 @@ import { recordFirstUseCommand } from '../../commands/certificate.ts';
 import { confirmCleanupCommand } from '../../commands/cleanup.ts';
 import { leaseJobCommand } from '../../commands/job.ts';
 import { recordHostFactsCommand } from '../../commands/node.ts';
+import { recoverNodeCommand } from '../../commands/sweep.ts';
 import { leasableKinds, mayLease } from '../../domain/job/lease.ts';
 import { type HostFacts, hostFactsDiffer } from '../../domain/node/host-facts.ts';
 import { LeaseRequest } from '../../protocol/lease.ts';
@@ -17,6 +18,9 @@ import { toVersionToken } from '../version-token.ts';
 
 type Call = AgentCall<LeaseRequest>;
 
+/** A node that is well is heard at least this often, however long its agent would wait: silence begins to count with a request. */
+const LONGEST_WAIT_MS = 20_000;
+
 /** Facts that changed are recorded no more often than this, so that a host that cannot make up its mind does not fill the log. */
 const FACTS_EVERY_MS = 10_000;
 
@@ -27,16 +31,36 @@ const FACTS_EVERY_MS = 10_000;
 export const lease: AgentRoute<LeaseRequest> = {
   name: 'lease',
   body: LeaseRequest,
-  async handle(call, services) {
+  async handle(asked, services) {
+    const recovered = await recover(asked, services);
+    if ('answer' in recovered) return recovered.answer;
+    const { call } = recovered;
     const refusal = await recordPresence(call, services);
     if (refusal !== undefined) return refusal;
-    const waitMs = (call.body.wait_seconds ?? 0) * 1_000;
+    const waitMs = Math.min((call.body.wait_seconds ?? 0) * 1_000, LONGEST_WAIT_MS);
     // A draining node is not kept waiting for what it will not get.
     return waitMs === 0 || call.agent.node.status !== 'active'
       ? ((await tryLease(call, services)) ?? empty(call, services))
       : waitForJob(call, services, waitMs);
   },
 };
+
+/**
+ * An unhealthy node that asks is well again, and is served by the same request. First it is written that it was heard: a sweep that came
+ * in between would call it silent once more. Any other node is left as it is.
+ */
+async function recover(call: Call, services: Services): Promise<{ readonly call: Call } | { readonly answer: Answer }> {
+  const { transactor, liveness, loader } = services;
+  const { agent, fingerprint, tick, body } = call;
+  if (agent.node.status !== 'unhealthy') return { call };
+  liveness.heard(agent.node.node_id, tick.nowMs, body.capabilities.host.data_disk_free_gb);
+  await liveness.written();
+  const recovered = await transactor.execute(recoverNodeCommand, { fingerprint }, commandOptions(call));
+  if (!recovered.ok) return { answer: refused(recovered.refusal) };
+  const now = await loader.identify(fingerprint);
+  if (!now.result.ok) return { answer: refused(now.result.refusal) };
+  return { call: { ...call, agent: now.result.value, tick: now.tick } };
+}
 
 /** Records what a lease request says besides asking: that the certificate is in use, the host's facts, that the node lives. */
 async function recordPresence(call: Call, services: Services): Promise<Answer | undefined> {
@@ -96,7 +120,7 @@ function factsOf({ agent_version, capabilities: { host } }: LeaseRequest): HostF
 }
 
 async function waitForJob(first: Call, services: Services, waitMs: number): Promise<Answer> {
-  const { loader, wakes, liveness } = services;
+  const { loader, wakes } = services;
   const deadline = performance.now() + waitMs;
   const signal = goneSignal(first.context);
   for (let call = first; ; ) {
@@ -109,13 +133,18 @@ async function waitForJob(first: Call, services: Services, waitMs: number): Prom
     if (!result.ok) return refused(result.refusal);
     call = { ...call, agent: result.value, tick };
     const { node } = call.agent;
-    liveness.heard(node.node_id, tick.nowMs);
+    // Nothing has been heard of it since it asked. If it is there, it asks again, and is well by that.
+    if (node.status === 'unhealthy') return withoutJob(call, services);
     if (node.status !== 'active') return unserved(call, services);
   }
 }
 
-function empty({ tick, agent: { node } }: Call, { config }: Services): Answer {
-  if (node.status !== 'active') return withoutWork(node.status);
+function empty(call: Call, services: Services): Answer {
+  const { status } = call.agent.node;
+  return status === 'active' ? withoutJob(call, services) : withoutWork(status);
+}
+
+function withoutJob({ tick }: Call, { config }: Services): Answer {
   return success({ job: null, target_version: config.targetVersion, log_head: tick.logHead });
 }
 

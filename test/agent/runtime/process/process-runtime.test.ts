@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { identifyProcess } from '../../../../agent/runtime/process/process-identity.ts';
 import { ProcessRuntime } from '../../../../agent/runtime/process/process-runtime.ts';
@@ -167,6 +168,44 @@ describe('ensure', () => {
     await ensure(spec);
     await expect(ensure({ ...spec, epoch: 1 })).rejects.toMatchObject({ code: 'superseded' });
     expect(await ensure({ ...spec, epoch: 3 })).toMatchObject({ found: true });
+  });
+});
+
+describe('tend', () => {
+  const ended = (spec: WorkloadSpec) =>
+    waitFor(async () => (await runtime.look(spec.id)).kind === 'exited', { what: 'it has ended' });
+
+  test('a service that has ended: started again by the next agent, on its port; one that runs: left alone', async () => {
+    const spec = workload(node(SERVER));
+    const { port } = await ensure(spec);
+    const { pid } = await getJson(port);
+    expect(await runtime.tend(NEVER)).toEqual({ restarted: [], failed: [] });
+    process.kill(pid, 'SIGKILL');
+    await ended(spec);
+    expect(await newRuntime().tend(NEVER)).toEqual({ restarted: [spec.id], failed: [] });
+    expect((await getJson(port)).pid).not.toBe(pid);
+  });
+
+  test('what runs once, and what is of another node: never', async () => {
+    const once = workload(['/bin/true'], { run: 'once', listens: false });
+    await ensure(once);
+    await ended(once);
+    const service = workload(['/bin/true'], { id: instanceId(1, 1), listens: false });
+    await ensure(service);
+    await ended(service);
+    expect(await newRuntime('10000000-0000-4000-8000-00000000000b').tend(NEVER)).toEqual({ restarted: [], failed: [] });
+    expect(await runtime.tend(NEVER)).toEqual({ restarted: [service.id], failed: [] });
+  });
+
+  test('somebody else has taken its port: not started, said', async () => {
+    const spec = workload(['/bin/true']);
+    const { port } = await ensure(spec);
+    await ended(spec);
+    const stranger = createServer();
+    await new Promise<void>((resolve) => stranger.listen(port ?? 0, '127.0.0.1', resolve));
+    const reason = `its port ${port} is in use by somebody else`;
+    expect(await runtime.tend(NEVER)).toEqual({ restarted: [], failed: [{ id: spec.id, reason }] });
+    stranger.close();
   });
 });
 

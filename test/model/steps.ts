@@ -1,5 +1,12 @@
-import { deployCommand, removeDeploymentCommand, retryDeploymentCommand } from '../../src/commands/deployment.ts';
-import { loseCommand } from '../support/lose.ts';
+import {
+  deployCommand,
+  placeInstanceCommand,
+  removeDeploymentCommand,
+  retryDeploymentCommand,
+} from '../../src/commands/deployment.ts';
+import { assessLossesCommand, releaseLossesCommand } from '../../src/commands/loss.ts';
+import { sweepNodeCommand } from '../../src/commands/sweep.ts';
+import { POOLS } from '../../src/domain/fields.ts';
 import { workloadSamples } from '../support/workload-events.ts';
 import { schedulerActs } from './scheduler.ts';
 import type { World } from './world.ts';
@@ -15,16 +22,26 @@ export const STEPS = [
   'deploy',
   'remove',
   'retry',
-  'hear',
+  'hush',
+  'return',
   'time',
-  'lease',
+  'outage',
+  'ask',
+  'work',
   'succeed',
   'fail',
   'expire',
   'schedule',
-  'schedule_cut',
+  'crash',
+  'deposed',
+  'settle',
+  'sweep',
   'lose',
+  'release_losses',
 ] as const;
+
+const UNHEALTHY_MS = 90_000;
+const LOST_MS = 300_000;
 
 type Act = (world: World, n: number) => Promise<unknown> | void;
 
@@ -74,14 +91,23 @@ const acts: Readonly<Record<Step['what'], Act>> = {
     const one = pick(world.deployments(), n);
     return one && world.give(retryDeploymentCommand, { deployment_id: one.deployment_id });
   },
-  hear(world) {
-    for (const { node_id, status } of world.nodes()) if (status !== 'retired') world.hear(node_id);
+  hush(world, n) {
+    const node = pick(world.nodes(), n);
+    if (node !== undefined) world.silent.add(node.node_id);
+  },
+  async return(world, n) {
+    const node_id = pick([...world.silent], n);
+    if (node_id === undefined) return;
+    world.silent.delete(node_id);
+    await world.ask(node_id);
   },
   time: (world, n) => world.pass([1_000, 20_000, 70_000, 310_000][n % 4] ?? 0),
-  lease(world, n) {
+  outage: (world, n) => world.outage([70_000, 400_000, 90_000_000][n % 3] ?? 0),
+  ask(world, n) {
     const node = pick(world.nodes(), n);
-    return node && world.lease(node.node_id);
+    return node && world.ask(node.node_id);
   },
+  work,
   async succeed(world, n) {
     const held = pick(world.held.slice(-8), n);
     await (held && world.complete(held, true));
@@ -94,23 +120,67 @@ const acts: Readonly<Record<Step['what'], Act>> = {
     const held = pick(world.held.slice(-8), n);
     await (held && world.expire(held));
   },
-  async schedule(world) {
-    for (const act of schedulerActs(world)) await act();
-  },
-  async schedule_cut(world, n) {
+  schedule,
+  async crash(world, n) {
     let left = n % 12;
     for (const act of schedulerActs(world)) {
-      if (left === 0) return;
+      if (left === 0) break;
       left -= 1;
       await act();
     }
+    world.lead();
   },
-  lose(world, n) {
+  async deposed(world, n) {
     const node = pick(world.nodes(), n);
-    const losable = node !== undefined && ['active', 'unhealthy', 'draining'].includes(node.status);
-    return losable ? world.give(loseCommand, { node_id: node.node_id }) : undefined;
+    const instance = pick(world.instances(), n);
+    if (node !== undefined) await world.schedule(sweepNodeCommand, sweepOf(node.node_id), true);
+    if (node === undefined || instance === undefined) return;
+    await world.schedule(placeInstanceCommand, { instance_id: instance.instance_id, node_id: node.node_id }, true);
+  },
+  async settle(world) {
+    for (let round = 0; round < 4; round += 1) {
+      await schedule(world);
+      await work(world);
+    }
+    await schedule(world);
+  },
+  sweep,
+  /** Silence alone, for as long as it takes: what a sweep does not hold back is lost. */
+  async lose(world, n) {
+    const node = pick(world.nodes(), n);
+    if (node === undefined) return;
+    world.silent.add(node.node_id);
+    world.pass(310_000);
+    await sweep(world);
+  },
+  async release_losses(world) {
+    for (const pool of POOLS) await world.give(releaseLossesCommand, { pool, unhealthy_after_ms: UNHEALTHY_MS });
   },
 };
+
+async function schedule(world: World): Promise<void> {
+  for (const act of schedulerActs(world)) await act();
+}
+
+/** Every agent does what there is for it. */
+async function work(world: World): Promise<void> {
+  for (const { node_id } of world.nodes()) {
+    for (let i = 0; i < 4; i += 1) {
+      const held = await world.ask(node_id);
+      if (held === undefined) break;
+      await world.complete(held, true);
+    }
+  }
+}
+
+async function sweep(world: World): Promise<void> {
+  for (const pool of POOLS) await world.schedule(assessLossesCommand, { pool, unhealthy_after_ms: UNHEALTHY_MS });
+  for (const { node_id } of world.nodes()) await world.schedule(sweepNodeCommand, sweepOf(node_id));
+}
+
+function sweepOf(node_id: string) {
+  return { node_id, unhealthy_after_ms: UNHEALTHY_MS, lost_after_ms: LOST_MS };
+}
 
 /** Takes a step. */
 export async function take(world: World, { what, n }: Step): Promise<void> {

@@ -17,6 +17,11 @@ export class MemoryLog {
   async decide<C, S>(definition: CommandDefinition<C, S>, command: C, time: DecisionTime): Promise<Decision> {
     const decision = definition.decide(command, await definition.load(this.rows, command), time);
     this.record('refusal' in decision ? (decision.record ?? []) : decision.events, time.at);
+    if ('bodies' in decision) {
+      for (const { role, jobId: job_id, sha256 } of decision.bodies) {
+        if (role === 'payload') this.rows.putPayload({ job_id, sha256 });
+      }
+    }
     return decision;
   }
 

@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 const shared = {
-  exclude: ['test/host/**', 'test/live/**', 'node_modules/**'],
+  exclude: ['test/host/**', 'test/live/**', 'test/simulation/**', 'node_modules/**'],
   globalSetup: ['test/support/global-setup.ts'],
   pool: 'forks' as const,
   testTimeout: 60_000,

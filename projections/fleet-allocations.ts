@@ -61,6 +61,8 @@ export const fleetAllocations = defineProjection(table, {
     ({ data }: RecordedOf<'instance_removed'>) => (data.node_id === null ? [] : both(data.instance_id)),
     release,
   ),
+  // What has run to its end uses nothing any more.
+  instance_done: updatesEach(({ data }: RecordedOf<'instance_done'>) => both(data.instance_id), release),
   database_instance_created: creates(
     ({ data }) => databaseAllocationId(data.database_id),
     ({ at, data }): AllocationState => ({

@@ -59,6 +59,7 @@ export const networkAttachmentRequests = defineProjection(table, {
     (row, { data }) => ({ ...row, status: 'admitted', heard_at: data.heard_at }),
   ),
   instance_unplaced: updates((e: RecordedOf<'instance_unplaced'>) => key(e), close),
+  instance_done: updates((e: RecordedOf<'instance_done'>) => key(e), close),
   instance_removed: updatesEach(
     (event: RecordedOf<'instance_removed'>) => (event.data.node_id === null ? [] : [key(event)]),
     close,

@@ -121,10 +121,13 @@ export class Liveness {
     const now = performance.now();
     if (this.#probing !== undefined || now - this.#probedAt < PROBE_MS) return;
     this.#probedAt = now;
-    this.#probing = this.#beacon.probe().then((reached) => {
-      this.#probed ||= reached;
-      this.#probing = undefined;
-    });
+    this.#probing = this.#noteReached();
+  }
+
+  async #noteReached(): Promise<void> {
+    const reached = await this.#beacon.probe();
+    this.#probed ||= reached;
+    this.#probing = undefined;
   }
 
   async #write(): Promise<boolean> {

@@ -120,6 +120,7 @@ test('beacon: what the gateway says of itself, removed at the end', async () => 
           loaded_at: expect.stringMatching(/Z$/),
           error: null,
         },
+        reached: expect.any(Number),
         started_at: expect.stringMatching(/Z$/),
         last_flush_at: expect.toSatisfy((at: unknown) => at === null || typeof at === 'string'),
       },

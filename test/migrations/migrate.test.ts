@@ -116,6 +116,8 @@ describe('migrate', () => {
         '002-telemetry',
         '003-roles',
         '004-node-hosts',
+        '005-silence',
+        '006-sources',
       ]);
     } finally {
       await database.pool.query(`DROP DATABASE ${name} WITH (FORCE)`);

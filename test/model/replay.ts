@@ -30,7 +30,7 @@ export async function replay(trace: readonly Traced[]): Promise<readonly { type:
       if (first?.is !== 'command') await writeTelemetry(database.pool, group);
       else {
         clock.now = first.now;
-        await Promise.all(group.map((one) => one.is === 'command' && execute(transactor, one)));
+        await Promise.all(group.flatMap((one) => (one.is === 'command' ? [execute(transactor, one)] : [])));
       }
     }
     const events = await postgresEventLog(database.pool).read({ after: 0, limit: MOST_EVENTS });

@@ -17,7 +17,7 @@ import type { CommandDefinition } from '../../src/transactor/command.ts';
 import { admitted, make } from '../support/events.ts';
 import { MemoryLog } from '../support/memory-log.ts';
 import { Random } from '../support/random.ts';
-import { recordEvents } from './record-events.ts';
+import { recordEvents } from '../support/record-events.ts';
 
 const LEASE_MS = 60_000;
 const KINDS = ['ensure_application', 'teardown_application', 'publish_ingress', 'ensure_database', 'diagnose_host'];

@@ -39,11 +39,18 @@ const fresh = {
   host_docker_version: null,
   host_bridge_netfilter: null,
   agent_version: null,
+  runtime: null,
+  ingress: null,
   host_facts_at: null,
   conflict: null,
   requested_at: START,
   enrolled_at: null,
   admitted_at: null,
+  mesh_coordinator: false,
+  subnet_slots_used: 0,
+  drain: null,
+  reclamation: null,
+  retired_at: null,
 };
 const renewal = { cause: 'renewal', secret_sha256: null, secret_expires_at: null } as const;
 const first = { sha256: SECRET, expires_at: sample.node_enrollment_secret_armed.data.expires_at, ca_sha256s: [] };
@@ -59,6 +66,23 @@ const awaiting = {
   memory_mb: 7_168,
   disk_gb: 70,
   architecture: 'x86',
+};
+const drain = {
+  migrate: false,
+  max_in_flight: null,
+  deadline_at: null,
+  started_at: START + 9_000,
+  overdue_at: null,
+};
+const reclamation = {
+  silent_ms: 300_000,
+  at: START + 9_000,
+  fenced_jobs: [],
+  lost_instance_ids: [],
+  unplaced_instance_ids: [],
+  replacement_instance_ids: [],
+  released_allocations: 0,
+  stranded_database_ids: [],
 };
 const active = {
   ...awaiting,
@@ -145,9 +169,11 @@ describe('fleet_nodes', () => {
 
   test.each<[FleetEvent, object]>([
     [sample.node_became_unhealthy, { status: 'unhealthy', schedulable: true }],
-    [sample.node_drain_started, { status: 'draining', schedulable: false }],
-    [sample.node_lost, { status: 'lost', schedulable: false }],
-    [sample.node_retired, { status: 'retired', schedulable: false }],
+    [sample.node_drain_started, { status: 'draining', schedulable: false, drain }],
+    [sample.node_taken_offline, { status: 'offline', schedulable: true }],
+    [sample.node_lost, { status: 'lost', schedulable: false, reclamation }],
+    [sample.node_revoked, { status: 'revoked', schedulable: false, reclamation: { ...reclamation, silent_ms: null } }],
+    [sample.node_retired, { status: 'retired', schedulable: false, retired_at: START + 9_000 }],
   ])('$type: $status', (event, change) =>
     expect(fold('fleet_nodes', ...admitted, event)).toEqual([{ ...active, admitted_at: START + 8_000, ...change }]),
   );
@@ -157,9 +183,40 @@ describe('fleet_nodes', () => {
       { ...active, schedulable: true, admitted_at: START + 8_000 },
     ]));
 
+  test('drained, and past its deadline: since when', () => {
+    const [node] = fold('fleet_nodes', ...admitted, sample.node_drain_started, sample.node_drain_overdue);
+    expect(node?.drain).toEqual({ ...drain, overdue_at: START + 10_000 });
+  });
+
+  test('drained, and that was cancelled: as before', () =>
+    expect(fold('fleet_nodes', ...admitted, sample.node_drain_started, sample.node_drain_cancelled)).toEqual([
+      { ...active, schedulable: true, admitted_at: START + 8_000 },
+    ]));
+
+  test('drained before it was admitted, and that was cancelled: not schedulable', () => {
+    const [node] = fold('fleet_nodes', ...enrolled, sample.node_drain_started, sample.node_drain_cancelled);
+    expect([node?.status, node?.schedulable]).toEqual(['active', false]);
+  });
+
+  test('lost, then revoked: what was taken when it was lost stays', () => {
+    const [node] = fold('fleet_nodes', ...admitted, sample.node_lost, sample.node_revoked);
+    expect([node?.status, node?.reclamation]).toEqual(['revoked', reclamation]);
+  });
+
+  test('made a mesh coordinator: it is one', () => {
+    const [node] = fold('fleet_nodes', ...admitted, sample.node_mesh_coordinator_set);
+    expect(node?.mesh_coordinator).toBe(true);
+  });
+
+  test('instances placed on it: so many slots of its subnet are used up, whatever is taken away', () => {
+    const later = make('instance_placed', { subnet_slot: 4 });
+    const [node] = fold('fleet_nodes', ...admitted, later, sample.instance_placed, sample.instance_removed);
+    expect(node?.subnet_slots_used).toBe(5);
+  });
+
   test('retired: its secrets are disarmed', () =>
     expect(fold('fleet_nodes', ...enrolled, sample.node_enrollment_secret_armed, sample.node_retired)).toEqual([
-      { ...active, status: 'retired' },
+      { ...active, status: 'retired', retired_at: START + 9_000 },
     ]));
 
   test.each([sample.node_became_unhealthy, sample.node_drain_started, sample.node_lost, sample.node_retired])(

@@ -61,13 +61,20 @@ describe('the registry', () => {
       'ca_rotations',
       'jobs',
       'pool_firewalls',
+      'fleet_allocations',
+      'node_loss_holds',
+      'deployments',
+      'application_instances',
+      'network_attachment_requests',
+      'ingress_routes',
+      'database_instances',
       'fleet_events',
     ]));
 
   test('every table is registered under its own name', () =>
     expect(TABLE_NAMES.map((name) => projectionOf(name).table.name)).toEqual(TABLE_NAMES));
 
-  test.each(['node_liveness', 'gateway_beacons'] as const)('no event writes %s', (name) =>
+  test.each(['node_liveness', 'gateway_beacons', 'scheduler'] as const)('no event writes %s', (name) =>
     expect(projectionOf(name).handles).toEqual([]),
   );
 });

@@ -5,9 +5,9 @@ import type { FleetEvent, NewEvent } from '../../src/domain/event/catalogue.ts';
 import { SCHEDULER } from '../../src/domain/scheduler/state.ts';
 import { deploymentStream, nodeStream } from '../../src/domain/stream.ts';
 import type { Transactor } from '../../src/transactor/transactor.ts';
-import { recordEvents } from '../model/record-events.ts';
 import { admitted, make, sample } from '../support/events.ts';
 import { Random } from '../support/random.ts';
+import { recordEvents } from '../support/record-events.ts';
 
 /** How large a fleet is. Each deployment has so many instances of one service, and one hostname. */
 export interface FleetSize {

@@ -1,4 +1,5 @@
 import { recordCheckpointCommand } from '../../src/commands/checkpoint.ts';
+import { loadHoldings } from '../../src/commands/holdings.ts';
 import {
   recordCapacityCommand,
   recordHostFactsCommand,
@@ -8,9 +9,10 @@ import {
   requestNodeCommand,
 } from '../../src/commands/node.ts';
 import { recordFirewallCommand } from '../../src/commands/pool.ts';
-import { append, nothing } from '../../src/domain/decision.ts';
+import { append, following, nothing } from '../../src/domain/decision.ts';
 import type { FleetEvent } from '../../src/domain/event/catalogue.ts';
 import { POOLS } from '../../src/domain/fields.ts';
+import { type Holdings, reclaim } from '../../src/domain/node/reclaim.ts';
 import type { NodeState, NodeStatus } from '../../src/domain/node/state.ts';
 import { nodeStream } from '../../src/domain/stream.ts';
 import type { CommandDefinition } from '../../src/transactor/command.ts';
@@ -84,8 +86,9 @@ export function reportFacts(random: Random, fingerprint: string): Order {
     docker_version: null,
     agent_version: '0.1.0',
     bridge_netfilter: true,
-    runtime: null,
-    ingress: null,
+    runtime: 'process' as const,
+    // Every other host serves hostnames.
+    ingress: Number.parseInt(fingerprint.slice(0, 1), 16) % 2 === 0 ? ('embedded' as const) : null,
   };
   return order(recordHostFactsCommand, { fingerprint, facts });
 }
@@ -106,31 +109,63 @@ const drained = (node_id: string): FleetEvent => ({
   data: { ...sample.node_drain_started.data, node_id },
 });
 
-const lost = (node_id: string): FleetEvent => ({
-  type: 'node_lost',
-  data: { ...sample.node_lost.data, node_id },
+const cancelled = (node_id: string): FleetEvent => ({ type: 'node_drain_cancelled', data: { node_id } });
+const overdue = (node_id: string): FleetEvent => ({
+  type: 'node_drain_overdue',
+  data: { node_id, blocking_instance_ids: [] },
+});
+const retired = (node_id: string): FleetEvent => ({ type: 'node_retired', data: { node_id } });
+const coordinates = (node_id: string): FleetEvent => ({
+  type: 'node_mesh_coordinator_set',
+  data: { node_id, coordinator: true },
 });
 
-/** What may become of a node in each status. */
+/** What may become of a node in each status, with nothing on it. */
 const changes: Readonly<Record<NodeStatus, readonly ((node_id: string) => FleetEvent)[]>> = {
   provisioning: [],
-  active: [(node_id) => ({ type: 'node_became_unhealthy', data: { node_id, silent_ms: 90_000 } }), drained],
-  unhealthy: [(node_id) => ({ type: 'node_recovered', data: { node_id } }), drained, lost],
-  draining: [lost, (node_id) => ({ type: 'node_retired', data: { node_id } })],
-  offline: [],
-  lost: [(node_id) => ({ type: 'node_retired', data: { node_id } })],
-  revoked: [],
+  active: [
+    (node_id) => ({ type: 'node_became_unhealthy', data: { node_id, silent_ms: 90_000 } }),
+    drained,
+    drained,
+    coordinates,
+  ],
+  unhealthy: [(node_id) => ({ type: 'node_recovered', data: { node_id } }), drained],
+  draining: [retired, cancelled, overdue, (node_id) => ({ type: 'node_taken_offline', data: { node_id } })],
+  offline: [retired],
+  lost: [retired],
+  revoked: [retired],
   retired: [],
 };
 
-/** Stands for the commands that take a node from one status to another; no program gives any yet. */
-const changeStatusCommand: CommandDefinition<{ node_id: string; choice: number }, NodeState | undefined> = {
+/** What a change is decided on. */
+interface ChangeState {
+  readonly node: NodeState | undefined;
+  readonly holdings: Holdings;
+}
+
+/** Stands for the commands that take a node from one status to another. One that has something is given up with all it has, or stays. */
+const changeStatusCommand: CommandDefinition<{ node_id: string; choice: number }, ChangeState> = {
   name: 'change_status',
-  load: (rows, { node_id }) => rows.get('fleet_nodes', node_id),
-  decide({ node_id, choice }, node) {
-    const possible = node === undefined ? [] : changes[node.status];
-    const change = possible[choice % possible.length];
-    return change === undefined ? nothing() : append(nodeStream(node_id), change(node_id));
+  async load(rows, { node_id }) {
+    const [node, holdings] = await Promise.all([rows.get('fleet_nodes', node_id), loadHoldings(rows, node_id)]);
+    return { node, holdings };
+  },
+  decide({ node_id, choice }, { node, holdings }) {
+    if (node === undefined) return nothing();
+    const leavable = ['active', 'unhealthy', 'draining'].includes(node.status);
+    if (leavable && choice % 5 === 0) {
+      const { taken, follow } = reclaim(node, holdings, choice % 2 === 0 ? 'node_lost' : 'node_revoked');
+      const event: FleetEvent =
+        choice % 2 === 0
+          ? { type: 'node_lost', data: { node_id, silent_ms: 300_000, ...taken } }
+          : { type: 'node_revoked', data: { node_id, ...taken } };
+      return following(append(nodeStream(node_id), event), follow);
+    }
+    const possible = changes[node.status];
+    const change = possible[choice % possible.length]?.(node_id);
+    const leaves = change?.type === 'node_retired' || change?.type === 'node_taken_offline';
+    const holds = holdings.allocations.length + holdings.jobs.length > 0;
+    return change === undefined || (leaves && holds) ? nothing() : append(nodeStream(node_id), change);
   },
 };
 

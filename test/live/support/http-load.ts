@@ -21,14 +21,13 @@ export function startHttpLoad(port: number, hostname: string, everyMs: number): 
   const hits: Hit[] = [];
   const stop = new AbortController();
   const pending = new Set<Promise<void>>();
+  const hit = async (at: number) => {
+    hits.push({ at, body: await get(port, hostname).catch(() => undefined) });
+  };
   const sending = (async () => {
     while (!stop.signal.aborted) {
       const at = performance.now();
-      const one = get(port, hostname)
-        .catch(() => undefined)
-        .then((body) => {
-          hits.push({ at, body });
-        });
+      const one = hit(at);
       pending.add(one);
       void one.finally(() => pending.delete(one));
       await delay(everyMs, undefined, { signal: stop.signal }).catch(() => undefined);

@@ -1,6 +1,6 @@
 import { completeJobCommand, expireLeaseCommand, leaseJobCommand, queueJobCommand } from '../../src/commands/job.ts';
 import { admitNodeCommand, failProvisioningCommand, retryProvisioningCommand } from '../../src/commands/node.ts';
-import type { EventData, FleetEvent } from '../../src/domain/event/catalogue.ts';
+import type { EventData, EventType, FleetEvent } from '../../src/domain/event/catalogue.ts';
 import type { LeaseJob } from '../../src/domain/job/lease.ts';
 import type { NodeState } from '../../src/domain/node/state.ts';
 import { SCHEDULER } from '../../src/domain/scheduler/state.ts';
@@ -89,59 +89,57 @@ export class RandomFleet {
     return this.#onCertificate(node, held, now) ?? this.#onJobs(node, now);
   }
 
-  /** Learns from an event what there is to be done. */
-  observe({ type, data }: FleetEvent): void {
-    switch (type) {
-      case 'node_provisioning_requested':
-        this.#nodes = [...this.#nodes, data.node_id];
-        break;
-      case 'node_retired':
-        this.#nodes = this.#nodes.filter((id) => id !== data.node_id);
-        break;
-      case 'certificate_authorized':
-        this.#unsigned.set(data.node_id, data);
-        break;
-      case 'certificate_issued': {
-        const authorized = this.#unsigned.get(data.node_id);
-        this.#unsigned.delete(data.node_id);
-        if (authorized?.certificate_id !== data.certificate_id) break;
-        const held = { ...authorized, fingerprint: data.fingerprint, used: false };
-        this.#held.set(data.node_id, [...(this.#held.get(data.node_id) ?? []), held]);
-        break;
+  /** Learns from an event what there is to be done. All that is not in {@link RandomFleet.#learns} is looked up in the folds when it is needed. */
+  observe(event: FleetEvent): void {
+    const learn = this.#learns[event.type] as ((data: FleetEvent['data']) => void) | undefined;
+    learn?.(event.data);
+  }
+
+  readonly #learns: { readonly [T in EventType]?: (data: EventData<T>) => void } = {
+    node_provisioning_requested: ({ node_id }) => {
+      this.#nodes = [...this.#nodes, node_id];
+    },
+    node_retired: ({ node_id }) => {
+      this.#nodes = this.#nodes.filter((id) => id !== node_id);
+    },
+    certificate_authorized: (data) => {
+      this.#unsigned.set(data.node_id, data);
+    },
+    certificate_issued: (data) => {
+      const authorized = this.#unsigned.get(data.node_id);
+      this.#unsigned.delete(data.node_id);
+      if (authorized?.certificate_id !== data.certificate_id) return;
+      const held = { ...authorized, fingerprint: data.fingerprint, used: false };
+      this.#held.set(data.node_id, [...(this.#held.get(data.node_id) ?? []), held]);
+    },
+    certificate_first_used: (data) =>
+      this.#changeHeld(data.node_id, (c) => (c.fingerprint === data.fingerprint ? { ...c, used: true } : c)),
+    certificates_revoked: (data) =>
+      this.#changeHeld(data.node_id, (c) => (data.certificate_ids.includes(c.certificate_id) ? [] : c)),
+    ca_rotation_completed: (data) => {
+      for (const nodeId of this.#held.keys()) {
+        this.#changeHeld(nodeId, (c) => (data.revoked_certificate_ids.includes(c.certificate_id) ? [] : c));
       }
-      case 'certificate_first_used':
-        this.#changeHeld(data.node_id, (c) => (c.fingerprint === data.fingerprint ? { ...c, used: true } : c));
-        break;
-      case 'certificates_revoked':
-        this.#changeHeld(data.node_id, (c) => (data.certificate_ids.includes(c.certificate_id) ? [] : c));
-        break;
-      case 'ca_rotation_completed':
-        for (const nodeId of this.#held.keys()) {
-          this.#changeHeld(nodeId, (c) => (data.revoked_certificate_ids.includes(c.certificate_id) ? [] : c));
-        }
-        break;
-      case 'job_queued':
-        this.#waiting += 1;
-        break;
-      case 'job_leased':
-        if (!data.reissued) this.#waiting -= 1;
-        this.#running.set(data.job_id, data);
-        break;
-      case 'job_lease_expired':
-      case 'job_returned':
-        this.#waiting += 1;
-        this.#end(data.job_id);
-        break;
-      case 'job_failed':
-        if (data.reason === 'attempts_exhausted') this.#waiting -= 1;
-        this.#end(data.job_id);
-        break;
-      case 'job_completed':
-        this.#end(data.job_id);
-        break;
-      // All else is looked up in the folds when it is needed.
-      default:
-    }
+    },
+    job_queued: () => {
+      this.#waiting += 1;
+    },
+    job_leased: (data) => {
+      if (!data.reissued) this.#waiting -= 1;
+      this.#running.set(data.job_id, data);
+    },
+    job_lease_expired: ({ job_id }) => this.#waitsAgain(job_id),
+    job_returned: ({ job_id }) => this.#waitsAgain(job_id),
+    job_failed: ({ job_id, reason }) => {
+      if (reason === 'attempts_exhausted') this.#waiting -= 1;
+      this.#end(job_id);
+    },
+    job_completed: ({ job_id }) => this.#end(job_id),
+  };
+
+  #waitsAgain(jobId: string): void {
+    this.#waiting += 1;
+    this.#end(jobId);
   }
 
   #changeHeld(nodeId: string, change: (held: Held) => Held | readonly Held[]): void {

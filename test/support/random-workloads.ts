@@ -189,8 +189,8 @@ export const WORKLOAD_KINDS = ['build', 'ensure_application', 'publish_ingress',
 
 /** What an agent says came of a job that succeeded, by the kind of the job and, of an instance, by what it is for. */
 export function reportOf(rows: MemoryRows, jobId: string): Report {
-  const job = rows.rows('jobs').get(jobId);
-  switch (job?.kind) {
+  const { kind } = rows.rows('jobs').get(jobId) ?? { kind: 'unknown' };
+  switch (kind) {
     case 'ensure_application': {
       const instance = [...rows.rows('application_instances').values()].find(({ job_id }) => job_id === jobId);
       return instance?.role === 'migrate' ? { kind: 'done' } : { kind: 'ready', address: '10.0.0.7', port: 40_000 };

@@ -96,7 +96,7 @@ const refusals = {
   },
   ca_used_before: {
     message: 'the CA {ca_sha256} was used before',
-    remedy: 'remove the .next files beside the CA, so that a new one is made',
+    remedy: 'run it again: a new one is made',
   },
   ca_not_trusted_everywhere: {
     message: 'not every gateway trusts the new CA yet: {gateways}',

@@ -73,13 +73,6 @@ export class HostFiles {
     return new Map(found.map((ca) => [ca.sha256, ca]));
   }
 
-  /** The CA that was staged, where it is whole. */
-  async staged(): Promise<HeldCa | undefined> {
-    const certPem = await this.read(nextPath(this.paths.caCert));
-    const sha256 = fingerprint(certPem);
-    return sha256 === undefined ? undefined : (await this.held([])).get(sha256);
-  }
-
   /** Stages a CA: its key first, so that a certificate never lies there without one. */
   async stage({ certPem, keyPem }: Omit<HeldCa, 'sha256'>): Promise<void> {
     await this.#put(nextPath(this.paths.caKey), keyPem, KEY_MODE);

@@ -32,26 +32,37 @@ export async function initialize(ports: RotationPorts): Promise<RotationOutcome>
 
 /**
  * Begins a rotation, or goes on with one that was cut off: a new CA is made, every live gateway trusts it, and then it issues. Waits up to
- * `waitMs` for gateways; when one does not follow, the attempt is on record and nothing has changed for agents.
+ * `waitMs` for gateways; when one does not follow, the attempt is on record and nothing has changed for agents. What the rotation before
+ * left undone on this host is done first: until then the only copy of the fleet's key may lie where a new CA is staged.
  */
 export async function begin(ports: RotationPorts, waitMs: number): Promise<RotationOutcome> {
-  const { files, execute, say } = ports;
   let ca = await ports.readCa();
   if (ca === undefined) return refused('ca_not_initialized');
   if (ca.rotation_id === null) {
-    const staged = (await files.staged()) ?? (await newCa(ports.nowMs()));
-    await files.stage(staged);
-    const outcome = await execute(beginRotationCommand, await rotationOf(files, ports.nowMs(), ports.uuid()));
-    if (!outcome.ok) {
-      await files.removeStaged();
-      return { kind: 'refused', refusal: outcome.refusal };
-    }
-    say(`a rotation to the CA ${staged.sha256.slice(0, 16)}… has begun`, outcome.events);
+    const refusal = await beginAnew(ports, ca);
+    if (refusal !== undefined) return refusal;
     ca = (await ports.readCa()) ?? ca;
   }
   const settled = await settle(ports, ca);
   if (settled.kind !== 'done' || ca.issuing_ca_sha256 === ca.next_ca_sha256) return settled;
   return letIssue(ports, ca, waitMs);
+}
+
+/** Makes a new CA and records that it is trusted from now on. Answers why it could not. */
+async function beginAnew(ports: RotationPorts, ca: CaState): Promise<RotationOutcome | undefined> {
+  const { files, execute, say } = ports;
+  const settled = await settle(ports, ca);
+  if (settled.kind !== 'done') return settled;
+  const staged = await newCa(ports.nowMs());
+  await files.stage(staged);
+  const outcome = await execute(beginRotationCommand, rotationTo(staged, (await files.mainCa()) ?? '', ports.uuid()));
+  if (!outcome.ok) {
+    const { trusted } = (await ports.readCa()) ?? ca;
+    if (!trusted.some(({ sha256 }) => sha256 === staged.sha256)) await files.removeStaged();
+    return { kind: 'refused', refusal: outcome.refusal };
+  }
+  say(`a rotation to the CA ${staged.sha256.slice(0, 16)}… has begun`, outcome.events);
+  return undefined;
 }
 
 async function letIssue(ports: RotationPorts, ca: CaState, waitMs: number): Promise<RotationOutcome> {
@@ -111,16 +122,22 @@ export async function reissueGateway(ports: RotationPorts): Promise<RotationOutc
   return (await reissue(ports, current, 'reissue')) ?? done(true);
 }
 
-/** The rotation that --begin would ask for: to the CA that is staged, or to one that is made for the question and kept nowhere. */
-export async function rotationOf(
+/** The rotation that --begin would ask for, to a CA that is made for the question and kept nowhere; by then this host is where the log says. */
+export async function forecastRotation(
   files: HostFiles,
-  nowMs: number,
-  rotationId: string,
+  ca: CaState | undefined,
+  { nowMs, rotationId }: { readonly nowMs: number; readonly rotationId: string },
 ): Promise<EventData<'ca_rotation_begun'>> {
-  const next = (await files.staged()) ?? (await newCa(nowMs));
+  const current = ca?.current_ca_sha256 ?? '';
+  const held = await files.held((ca?.trusted ?? []).map(({ pem }) => pem));
+  const previous = held.has(current) ? current : ((await files.mainCa()) ?? '');
+  return rotationTo(await newCa(nowMs), previous, rotationId);
+}
+
+function rotationTo(next: HeldCa, previous: string, rotationId: string): EventData<'ca_rotation_begun'> {
   return {
     rotation_id: rotationId,
-    previous_ca_sha256: (await files.mainCa()) ?? '0'.repeat(64),
+    previous_ca_sha256: previous,
     ca_sha256: next.sha256,
     ca_pem: next.certPem,
     not_after: parseCertificate(next.certPem)?.validToDate.getTime() ?? 0,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Flags } from '@oclif/core';
 import { abortRotationCommand, beginRotationCommand, completeRotationCommand } from '../../../../src/commands/ca.ts';
 import { HostFiles } from '../../../../src/rotation/host-files.ts';
-import { abort, begin, complete, rotationOf } from '../../../../src/rotation/phases.ts';
+import { abort, begin, complete, forecastRotation } from '../../../../src/rotation/phases.ts';
 import type { FleetChoice } from '../../../connection.ts';
 import { refusalFailure } from '../../../failure.ts';
 import { dryRunFlag } from '../../../operator-command.ts';
@@ -62,6 +62,8 @@ export default class FleetCaRotate extends CaCommand {
     if (flags.complete) return this.attempt(completeRotationCommand, {}, flags);
     if (!flags.begin) return this.attempt(abortRotationCommand, {}, flags);
     const files = new HostFiles(await this.pkiPaths(flags));
-    return this.attempt(beginRotationCommand, await rotationOf(files, Date.now(), randomUUID()), flags);
+    const ca = await this.view(flags, (view) => view.ca());
+    const forecast = await forecastRotation(files, ca, { nowMs: Date.now(), rotationId: randomUUID() });
+    return this.attempt(beginRotationCommand, forecast, flags);
   }
 }

@@ -7,7 +7,8 @@ import { usageFailure } from './failure.ts';
 const REFERENCE = /^[a-z0-9](?:[a-z0-9-]{0,62})$/;
 
 async function parseReference(input: string): Promise<string> {
-  if (!REFERENCE.test(input)) throw usageFailure('a node or job is named by lower-case letters, digits and hyphens');
+  if (!REFERENCE.test(input))
+    throw usageFailure('a node, job or deployment is named by lower-case letters, digits and hyphens');
   return input;
 }
 
@@ -29,6 +30,14 @@ export const nodesArgument = Args.string({ ...node, multiple: true });
 /** JOB: an id, or the beginning of one. */
 export const jobArgument = Args.string({
   description: "The job's id, or at least 4 characters of its beginning.",
+  required: true,
+  ignoreStdin: true,
+  parse: parseReference,
+});
+
+/** DEPLOYMENT: its name or its id. */
+export const deploymentArgument = Args.string({
+  description: "The deployment's name or id.",
   required: true,
   ignoreStdin: true,
   parse: parseReference,

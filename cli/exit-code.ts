@@ -53,6 +53,7 @@ export const refusalExitCodes = {
   deployment_unknown: refused,
   deployment_name_taken: refused,
   deployment_ended: refused,
+  release_not_done: refused,
   hostname_taken: refused,
   member_unknown: refused,
   instance_not_waiting: refused,

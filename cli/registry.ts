@@ -36,6 +36,11 @@ const loaders: Readonly<Record<string, () => Promise<unknown>>> = {
   'projections:status': () => import('./commands/projections/status.ts'),
   'projections:verify': () => import('./commands/projections/verify.ts'),
   scheduler: () => import('./commands/scheduler.ts'),
+  'workload:deploy': () => import('./commands/workload/deploy.ts'),
+  'workload:list': () => import('./commands/workload/list.ts'),
+  'workload:remove': () => import('./commands/workload/remove.ts'),
+  'workload:retry': () => import('./commands/workload/retry.ts'),
+  'workload:show': () => import('./commands/workload/show.ts'),
   up: () => import('./commands/up.ts'),
 };
 

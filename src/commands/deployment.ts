@@ -4,8 +4,9 @@ import { type Deploy, deploy, PRESENT } from '../domain/deployment/deploy.ts';
 import { nextInstanceId } from '../domain/deployment/instance-id.ts';
 import { type PlaceState, placeInstance } from '../domain/deployment/place.ts';
 import { removeDeployment, retryDeployment } from '../domain/deployment/remove.ts';
-import type { DeploymentState, InstanceStatus } from '../domain/deployment/state.ts';
+import type { DeploymentState, InstanceState, InstanceStatus } from '../domain/deployment/state.ts';
 import { type TeardownInstance, teardownInstance } from '../domain/deployment/teardown.ts';
+import { type UnplaceInstance, type UnplaceState, unplaceInstance } from '../domain/deployment/unplace.ts';
 import {
   type PublishRoute,
   type PublishState,
@@ -36,6 +37,7 @@ const NOT_OVER = [
   'error',
   'draining',
 ] as const satisfies readonly InstanceStatus[];
+const UNFINISHED = ['pending_placement', 'reserved', 'deploying', 'error'] as const satisfies readonly InstanceStatus[];
 const RUNNING = ['ready', 'draining'] as const satisfies readonly InstanceStatus[];
 const UNSETTLED = ['publishing', 'active', 'draining', 'failed'] as const satisfies readonly RouteStatus[];
 
@@ -95,6 +97,32 @@ async function loadHeard(rows: Rows, nodeId: string | null | undefined) {
   return { node, liveness, scheduler };
 }
 
+/** Instances that have to have run to their end before the others begin, and have not. Nothing is read where no role is a release. */
+async function unfinishedReleases(
+  rows: Rows,
+  { deployment }: { readonly deployment: DeploymentState | undefined },
+): Promise<readonly InstanceState[]> {
+  const releases = deployment?.roles.filter(({ run }) => run === 'release').map(({ role }) => role) ?? [];
+  if (deployment === undefined || releases.length === 0) return [];
+  const { deployment_id } = deployment;
+  const instances = await rows.find(instancesOfDeployment, { deployment_id, statuses: UNFINISHED });
+  return instances.filter(({ role }) => releases.includes(role));
+}
+
+/** See {@link unplaceInstance}. */
+export const unplaceInstanceCommand: CommandDefinition<UnplaceInstance, UnplaceState> = {
+  name: 'unplace_instance',
+  async load(rows, { instance_id }) {
+    const instance = await rows.get('application_instances', instance_id);
+    const [node, current] = await Promise.all([
+      instance?.node_id ? rows.get('fleet_nodes', instance.node_id) : undefined,
+      instance?.job_id ? rows.get('jobs', instance.job_id) : undefined,
+    ]);
+    return { instance, node, current };
+  },
+  decide: unplaceInstance,
+};
+
 /** See {@link placeInstance}. */
 export const placeInstanceCommand: CommandDefinition<{ instance_id: string; node_id: string }, PlaceState> = {
   name: 'place_instance',
@@ -104,7 +132,8 @@ export const placeInstanceCommand: CommandDefinition<{ instance_id: string; node
       loadHeard(rows, node_id),
       rows.find(activeAllocationsOfNode, { node_id }),
     ]);
-    return { ...subject, ...heard, allocations };
+    const unfinished = await unfinishedReleases(rows, subject);
+    return { ...subject, ...heard, allocations, unfinished };
   },
   decide: placeInstance,
 };

@@ -160,6 +160,10 @@ const refusals = {
     message: 'instance {instance_id} is {status}',
     remedy: 'nothing has to be done: somebody else was faster',
   },
+  release_not_done: {
+    message: 'instance {instance_id} waits for the release of its deployment',
+    remedy: 'nothing has to be done: it is placed once the release is done',
+  },
   node_not_schedulable: {
     message: 'node {node_id} takes no work',
     remedy: 'see `pushleft-controller fleet why`',

@@ -87,6 +87,7 @@ const errorOf = {
   deployment_unknown: 'internal',
   deployment_name_taken: 'internal',
   deployment_ended: 'internal',
+  release_not_done: 'internal',
   hostname_taken: 'internal',
   member_unknown: 'internal',
   instance_not_waiting: 'internal',

@@ -4,6 +4,7 @@ import { type Authenticated, authenticate } from '../domain/certificate/authenti
 import type { CertificateState } from '../domain/certificate/state.ts';
 import type { NodeState } from '../domain/node/state.ts';
 import type { Result } from '../domain/result.ts';
+import { EPOCH } from '../log/epoch.ts';
 import type { LogHead } from '../log/event-log.ts';
 import { EMPTY_HEAD, HEAD_QUERY } from '../log/postgres/reader.ts';
 import { selectByKeys } from '../tables/statements.ts';
@@ -37,8 +38,6 @@ interface Known {
 
 /** How many certificates are kept in memory (2 KiB each). */
 const MOST_KNOWN = 50_000;
-/** The epoch of a log that was never restored; DESIGN §5. */
-const EPOCH = 1;
 
 const TICK = {
   name: 'gateway_tick',

@@ -5,6 +5,7 @@ import type { EventRow } from '../domain/event/state.ts';
 import type { Pool } from '../domain/fields.ts';
 import type { JobState, JobStatus, LeaseGuard } from '../domain/job/state.ts';
 import type { NodeLiveness, NodeState, NodeStatus } from '../domain/node/state.ts';
+import type { Rows } from '../transactor/row-view.ts';
 import type { ProgramRow } from './database.ts';
 
 /** The state of the log that a view shows: its last position and when that was recorded (ms). Zero for an empty log. */
@@ -60,6 +61,8 @@ export interface Telemetry {
 export interface FleetView {
   readonly moment: ViewMoment;
   readonly telemetry: Telemetry | null;
+  /** Rows of folded tables, looked up as commands look them up. */
+  readonly rows: Rows;
   /** In the order of pool and name. */
   nodes(filter: NodeFilter): Promise<readonly NodeState[]>;
   /** Nodes of this name or id, or whose id begins with it; at most a handful. */

@@ -1,7 +1,9 @@
-import { type Kysely, sql } from 'kysely';
+import { CompiledQuery, type Kysely, sql } from 'kysely';
+import type { Queryable } from '../log/postgres/reader.ts';
 import { DEFINITION_DIGEST } from '../projector/digest.ts';
 import { GENERATION_QUERY, type Generation, readOneGeneration } from '../projector/generation.ts';
 import { UnavailableError } from '../transactor/command.ts';
+import { RowView } from '../transactor/row-view.ts';
 import { columns, type ReadDatabase } from './database.ts';
 import { type FleetView, MATCHES_MAX, type Telemetry, type ViewMoment } from './fleet-view.ts';
 
@@ -52,6 +54,7 @@ function liveView(db: Kysely<ReadDatabase>, moment: ViewMoment): FleetView {
   return {
     moment,
     telemetry: liveTelemetry(db),
+    rows: new RowView(queryable(db)),
     nodes: ({ pool, status }) =>
       db
         .selectFrom('fleet.fleet_nodes')
@@ -139,6 +142,13 @@ function liveView(db: Kysely<ReadDatabase>, moment: ViewMoment): FleetView {
     },
     firewalls: () => db.selectFrom('fleet.pool_firewalls').select(columns('pool_firewalls')).orderBy('pool').execute(),
   };
+}
+
+/** The snapshot as what rows are looked up in. */
+function queryable(db: Kysely<ReadDatabase>): Queryable {
+  const query = async ({ text, values = [] }: { text: string; values?: unknown[] }) =>
+    db.executeQuery(CompiledQuery.raw(text, values));
+  return { query } as unknown as Queryable;
 }
 
 function liveTelemetry(db: Kysely<ReadDatabase>): Telemetry {

@@ -3,6 +3,7 @@ import type { Until } from '../projector/fold-log.ts';
 import type { FoldState } from '../projector/fold-state.ts';
 import { foldAt } from '../projector/time-travel.ts';
 import { type FleetView, MATCHES_MAX } from './fleet-view.ts';
+import { pastRows } from './past-rows.ts';
 
 const TABLES = [
   'fleet_nodes',
@@ -12,6 +13,12 @@ const TABLES = [
   'jobs',
   'fleet_events',
   'pool_firewalls',
+  'fleet_allocations',
+  'node_loss_holds',
+  'deployments',
+  'application_instances',
+  'ingress_routes',
+  'database_instances',
 ] as const;
 
 /** The fleet as it was: the log's prefix folded in memory. The order of rows is that of the live view. */
@@ -26,6 +33,7 @@ function viewOf(state: FoldState): FleetView {
   return {
     moment: { position: state.position, at: state.at, nowMs: state.at },
     telemetry: null,
+    rows: pastRows(state),
     nodes: async ({ pool, status }) =>
       nodes()
         .filter((node) => (pool ?? node.pool) === node.pool && (status ?? node.status) === node.status)

@@ -12,6 +12,7 @@ import { expireLeases, removeOrphanGuards, restoreLostGuards } from './leases.ts
 import { LossWatch } from './loss-watch.ts';
 import { SilenceClock } from './silence-clock.ts';
 import { sweep } from './sweep.ts';
+import { runWorkloads } from './workloads/workloads.ts';
 
 /** A leader that does not ask for this many passes is taken for stopped. */
 const MISSED_PASSES = 4;
@@ -66,6 +67,7 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
         return [pools, nodes];
       },
     },
+    { name: 'workloads', run: (led) => runWorkloads(pool, led) },
     {
       name: 'memory',
       async run() {

@@ -169,20 +169,20 @@ export const instanceByJob = finder('application_instances', {
   limit: 1,
 });
 
-/** Deployments of a name, in some statuses. */
-export const deploymentsByName = finder('deployments', {
-  name: 'deployments_by_name',
-  where: { name: { argument: 'name' }, status: { anyOf: 'statuses' } },
-  orderBy: 'deployment_id',
-  limit: MANY,
-});
-
 /** Every deployment in one of these statuses. */
 export const deploymentsInStatus = finder('deployments', {
   name: 'deployments_in_status',
   where: { status: { anyOf: 'statuses' } },
   orderBy: 'deployment_id',
   limit: WHOLE_FLEET,
+});
+
+/** Deployments of a name, over or not. */
+export const deploymentsNamed = finder('deployments', {
+  name: 'deployments_named',
+  where: { name: { argument: 'name' } },
+  orderBy: 'created_at',
+  limit: MANY,
 });
 
 /** The deployment that a job builds. */

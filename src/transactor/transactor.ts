@@ -10,6 +10,7 @@ import {
 } from '../database/connect.ts';
 import { readLockSessions } from '../database/lock-sessions.ts';
 import type { DecisionTime } from '../domain/decision.ts';
+import { EPOCH } from '../log/epoch.ts';
 import type { LogEngine } from '../log/event-log.ts';
 import { postgresLogEngine } from '../log/postgres/postgres-event-log.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
@@ -147,7 +148,7 @@ export class Transactor {
     try {
       const { programVersion, log } = this.#options;
       const client = await this.#connect();
-      const settled = await runBatch(client, log.writer(client), batch, { programVersion, epoch: 1 });
+      const settled = await runBatch(client, log.writer(client), batch, { programVersion, epoch: EPOCH });
       for (const [i, pending] of batch.entries()) answer(pending, settled[i]);
       return undefined;
     } catch (error) {

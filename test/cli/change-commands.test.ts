@@ -211,7 +211,7 @@ describe('usage and configuration', () => {
       'expected --pool=gpu to be one of: build, application, database',
     ],
     ['a missing argument', ['fleet', 'show'], 'missing 1 required arg: node'],
-    ['a node name that cannot be one', ['fleet', 'show', 'a\nb'], 'a node or job is named by'],
+    ['a node name that cannot be one', ['fleet', 'show', 'a\nb'], 'a node, job or deployment is named by'],
     ['a moment that is none', ['fleet', 'list', '--at', 'yesterday'], '--at yesterday is not a log position'],
     ['a position past the end', ['fleet', 'list', '--at', '999999'], '--at 999999 is past the end of the log'],
     ['an unknown command', ['fleet', 'lst'], 'did you mean `pushleft-controller fleet list`?'],

@@ -10,9 +10,8 @@ import { ensureApplicationJob, publishIngressJob, teardownApplicationJob } from 
 import type { DeploymentState, InstanceState } from '../../src/domain/deployment/state.ts';
 import { isInService, mayPublish, wantedInstances } from '../../src/domain/ingress/publish.ts';
 import type { RouteState } from '../../src/domain/ingress/state.ts';
+import { EPOCH } from '../../src/log/epoch.ts';
 import type { World } from './world.ts';
-
-const EPOCH = 1;
 
 /** One command of the scheduler's. False when it was refused. */
 export type Act = () => Promise<boolean>;

@@ -17,6 +17,7 @@ import {
 } from '../../src/commands/workload-jobs.ts';
 import { wantedInstances } from '../../src/domain/ingress/publish.ts';
 import type { Report } from '../../src/domain/job/purpose.ts';
+import { EPOCH } from '../../src/log/epoch.ts';
 import type { MemoryRows } from './memory-rows.ts';
 import type { Random } from './random.ts';
 import { unplace } from './random-incidents.ts';
@@ -25,7 +26,6 @@ import { workloadSamples } from './workload-events.ts';
 
 /** Deployments that live at a time. */
 const DEPLOYMENTS = 6;
-const EPOCH = 1;
 
 /**
  * Gives the commands of operators and of the scheduler about deployments, at random but mostly to the point; those of nothing that there is

@@ -11,7 +11,7 @@ import type { DeploymentState, InstanceState } from './state.ts';
 /** Slots of a node's subnet; none is ever used twice. */
 export const SUBNET_SLOTS = 65_536;
 
-/** What a placement is decided on. `siblings` are the deployment's instances of roles that run first. */
+/** What a placement is decided on. `unfinished` are the deployment's instances that have not run to their end. */
 export interface PlaceState {
   readonly instance: InstanceState | undefined;
   readonly deployment: DeploymentState | undefined;
@@ -19,6 +19,7 @@ export interface PlaceState {
   readonly liveness: NodeLiveness | undefined;
   readonly scheduler: SchedulerState | undefined;
   readonly allocations: readonly AllocationState[];
+  readonly unfinished: readonly InstanceState[];
 }
 
 /** The role of an instance; undefined where the deployment has none of that name. */
@@ -31,9 +32,9 @@ const PLACEABLE = ['deploying', 'live', 'degraded'] as const satisfies readonly 
 
 /**
  * Gives an instance that waits a place: capacity of a node, and the next slot of its subnet. The node has to be active, admitted and
- * fresh, of the deployment's pool and regions, a member where the environment is sealed, and to have room. Refuses:
- * instance_not_waiting, deployment_ended, node_unknown, node_not_schedulable, node_silent, node_not_eligible, node_not_member, node_full,
- * capacity_unknown, subnet_slots_used_up.
+ * fresh, of the deployment's pool and regions, a member where the environment is sealed, and to have room. What releases the deployment
+ * comes before everything else. Refuses: instance_not_waiting, deployment_ended, release_not_done, node_unknown, node_not_schedulable,
+ * node_not_eligible, node_not_member, node_full, capacity_unknown, subnet_slots_used_up.
  */
 export function placeInstance(
   { instance_id, node_id }: { readonly instance_id: string; readonly node_id: string },
@@ -46,6 +47,9 @@ export function placeInstance(
   const role = roleOf(deployment, instance);
   if (role === undefined || !PLACEABLE.some((status) => status === deployment.status)) {
     return refuse('deployment_ended', { name: deployment.name, status: deployment.status });
+  }
+  if (role.run !== 'release' && state.unfinished.some((one) => roleOf(deployment, one)?.run === 'release')) {
+    return refuse('release_not_done', { instance_id });
   }
   if (node === undefined) return refuse('node_unknown', { node: node_id });
   const obstacle = obstacleTo(role, deployment, node, state);

@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { publishRouteCommand, removeRouteCommand } from '../../commands/deployment.ts';
+import { underTerm } from '../../commands/term.ts';
+import { publishIngressJob } from '../../commands/workload-jobs.ts';
+import { chooseIngressHost, type IngressHost } from '../../domain/ingress/choose-host.ts';
+import { mayPublish, type PublishRoute, wantedInstances } from '../../domain/ingress/publish.ts';
+import { SCHEDULER } from '../../domain/scheduler/state.ts';
+import { FRESH_MS } from '../../domain/silence.ts';
+import { EPOCH } from '../../log/epoch.ts';
+import { instancesOfDeployment, routesOfHostname } from '../../transactor/finders.ts';
+import { RowView } from '../../transactor/row-view.ts';
+import { giveAll, type Led, type PassReport } from '../pass.ts';
+
+const publishRoute = underTerm(publishRouteCommand);
+const removeRoute = underTerm(removeRouteCommand);
+
+const MOST = 500;
+
+/**
+ * Hostnames whose every slot has an instance that is ready, and whose active route leads elsewhere or lies on a host that is out of
+ * service. Those with a route on its way wait for that.
+ */
+const UNSERVED = `
+  SELECT d.deployment_id, h.hostname
+  FROM fleet.deployments d
+  CROSS JOIN LATERAL jsonb_array_elements_text(d.hostnames) AS h (hostname)
+  CROSS JOIN LATERAL (
+    SELECT (r ->> 'count')::integer AS wanted, r ->> 'role' AS role
+    FROM jsonb_array_elements(d.roles) AS r WHERE (r ->> 'serves_hostnames')::boolean LIMIT 1
+  ) s
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS ready, coalesce(jsonb_agg(i.instance_id ORDER BY i.instance_id), '[]') AS ids
+    FROM fleet.application_instances i
+    WHERE i.deployment_id = d.deployment_id AND i.role = s.role AND i.status = 'ready'
+  ) i
+  LEFT JOIN fleet.ingress_routes a ON a.hostname = h.hostname AND a.status = 'active'
+  LEFT JOIN fleet.fleet_nodes n ON n.node_id = a.node_id
+  WHERE d.status IN ('deploying', 'live', 'degraded') AND i.ready = s.wanted
+    AND NOT EXISTS (SELECT 1 FROM fleet.ingress_routes p WHERE p.hostname = h.hostname AND p.status = 'publishing')
+    AND (a.route_id IS NULL OR n.status NOT IN ('active', 'unhealthy', 'draining') OR n.status IS NULL
+         OR NOT (a.instance_ids @> i.ids AND i.ids @> a.instance_ids))
+  ORDER BY d.created_at, h.hostname LIMIT ${MOST}`;
+
+/** Nodes that serve hostnames and take work, and how many each serves. */
+const HOSTS = `
+  SELECT n.node_id, n.pool, n.region,
+         (SELECT count(*)::float8 FROM fleet.ingress_routes r
+          WHERE r.node_id = n.node_id AND r.status IN ('active', 'publishing')) AS hostnames
+  FROM fleet.fleet_nodes n
+  JOIN telemetry.scheduler s ON s.id = $1
+  JOIN telemetry.node_liveness l USING (node_id)
+  WHERE n.status = 'active' AND n.ingress IS NOT NULL AND s.heard_ms - l.heard_ms <= $2
+  ORDER BY n.node_id`;
+
+/** What a pass published, and the deployments that have a hostname for which there is no host. */
+export interface Published {
+  readonly report: PassReport;
+  readonly hostless: ReadonlySet<string>;
+}
+
+/** Points hostnames at the instances that are ready for them. */
+export async function publishRoutes(pool: pg.Pool, led: Led, now: number): Promise<Published> {
+  const { rows } = await pool.query<{ deployment_id: string; hostname: string }>({
+    name: 'unserved_hostnames',
+    text: UNSERVED,
+  });
+  const hostless = new Set<string>();
+  if (rows.length === 0) return { report: { done: 0, refused: [], failed: [] }, hostless };
+  const { rows: hosts } = await pool.query<IngressHost>({
+    name: 'ingress_hosts',
+    text: HOSTS,
+    values: [SCHEDULER, FRESH_MS],
+  });
+  const view = new RowView(pool);
+  const commands: PublishRoute[] = [];
+  for (const { order, isHostless, deployment_id } of await Promise.all(
+    rows.map((row) => prepare(view, row, hosts, now)),
+  )) {
+    if (isHostless) hostless.add(deployment_id);
+    if (order !== undefined) commands.push(order);
+  }
+  return { report: await giveAll(led, publishRoute, commands), hostless };
+}
+
+/** The command that points a hostname at its instances; none where it is not time yet, or no host would take it. */
+async function prepare(
+  view: RowView,
+  { deployment_id, hostname }: { readonly deployment_id: string; readonly hostname: string },
+  hosts: readonly IngressHost[],
+  now: number,
+): Promise<{ deployment_id: string; isHostless: boolean; order?: PublishRoute }> {
+  const [deployment, ready, routes] = await Promise.all([
+    view.get('deployments', deployment_id),
+    view.find(instancesOfDeployment, { deployment_id, statuses: ['ready'] }),
+    view.find(routesOfHostname, { hostname }),
+  ]);
+  const instances = deployment && wantedInstances(deployment, ready);
+  if (deployment === undefined || instances === undefined || !mayPublish(routes, now)) {
+    return { deployment_id, isHostless: false };
+  }
+  const serving = routes.find(({ status }) => status === 'active');
+  const host = chooseIngressHost(deployment, serving?.node_id, hosts);
+  if (host === undefined) return { deployment_id, isHostless: true };
+  host.hostnames += 1;
+  const { node_id } = host;
+  const generation = (routes.at(-1)?.generation ?? 0) + 1;
+  const job = publishIngressJob(randomUUID(), { deployment, hostname, generation, node_id, instances }, EPOCH);
+  const instance_ids = instances.map(({ instance_id }) => instance_id);
+  return { deployment_id, isHostless: false, order: { deployment_id, hostname, node_id, instance_ids, job } };
+}
+
+/**
+ * Routes that serve nobody any more, on hosts that are in service: replaced, or of a deployment that is being removed. One whose removal
+ * failed is asked for again after a while.
+ */
+const LEAVING = `
+  SELECT r.route_id, r.deployment_id
+  FROM fleet.ingress_routes r
+  JOIN fleet.deployments d USING (deployment_id)
+  JOIN fleet.fleet_nodes n ON n.node_id = r.node_id
+  LEFT JOIN fleet.jobs j ON j.job_id = r.job_id
+  WHERE n.status IN ('active', 'unhealthy', 'draining')
+    AND (r.status = 'draining' OR (d.status = 'removing' AND r.status IN ('active', 'publishing')))
+    AND (r.status <> 'draining' OR j.job_id IS NULL OR j.status = 'completed'
+         OR (j.status = 'failed' AND j.finished_at <= clock_timestamp() - interval '30 seconds'))
+  ORDER BY r.published_at, r.route_id LIMIT ${MOST}`;
+
+/** Takes routes away from hosts that serve them for nobody. */
+export async function removeRoutes(pool: pg.Pool, led: Led): Promise<PassReport> {
+  const { rows } = await pool.query<{ route_id: string; deployment_id: string }>({
+    name: 'leaving_routes',
+    text: LEAVING,
+  });
+  const view = new RowView(pool);
+  const loaded = rows.map(({ route_id, deployment_id }) =>
+    Promise.all([view.get('ingress_routes', route_id), view.get('deployments', deployment_id)]),
+  );
+  const commands = (await Promise.all(loaded)).flatMap(([route, deployment]) => {
+    if (route === undefined || deployment === undefined) return [];
+    const { route_id, hostname, generation, node_id } = route;
+    const order = { deployment, hostname, generation, node_id, instances: [] };
+    return [{ route_id, job: publishIngressJob(randomUUID(), order, EPOCH) }];
+  });
+  return giveAll(led, removeRoute, commands);
+}

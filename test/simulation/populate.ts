@@ -1,7 +1,8 @@
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { instanceIdOf } from '../../src/domain/deployment/instance-id.ts';
 import type { FleetEvent, NewEvent } from '../../src/domain/event/catalogue.ts';
+import type { Pool } from '../../src/domain/fields.ts';
 import { SCHEDULER } from '../../src/domain/scheduler/state.ts';
 import { deploymentStream, nodeStream } from '../../src/domain/stream.ts';
 import type { Transactor } from '../../src/transactor/transactor.ts';
@@ -23,6 +24,32 @@ export interface Population {
   readonly fingerprints: ReadonlyMap<string, string>;
 }
 
+/** A node as a test wants it. */
+export interface NodeWish {
+  readonly pool?: Pool;
+  readonly region?: string;
+  readonly ingress?: boolean;
+  readonly capacity?: { readonly cpu_millis: number; readonly memory_mb: number; readonly disk_gb: number };
+}
+
+/** Adds admitted nodes that were just heard; answers what their agents authenticate by, by id. */
+export async function addNodes(
+  pool: pg.Pool,
+  transactor: Transactor,
+  wishes: readonly NodeWish[],
+): Promise<Map<string, string>> {
+  const added = wishes.map((wish) => ({ nodeId: randomUUID(), wish }));
+  const events = added.flatMap(({ nodeId, wish }) =>
+    nodeEvents(nodeId, wish).map((event) => ({ stream: nodeStream(nodeId), event })),
+  );
+  await record(transactor, events);
+  await hear(
+    pool,
+    added.map(({ nodeId }) => nodeId),
+  );
+  return new Map(added.map(({ nodeId }) => [nodeId, hash('sha256', nodeId)]));
+}
+
 /** What the clock of silence shows in the beginning, ms. */
 export const HEARD_MS = 1_000_000;
 /** Events that are recorded at once. */
@@ -35,7 +62,7 @@ export async function populate(pool: pg.Pool, transactor: Transactor, size: Flee
   const fingerprints = new Map(nodeIds.map((id) => [id, hash('sha256', id)]));
   const events: NewEvent[] = [];
   for (const [index, node_id] of nodeIds.entries()) {
-    const told = nodeEvents(node_id, index, index < size.ingressHosts);
+    const told = nodeEvents(node_id, { ingress: index < size.ingressHosts });
     events.push(...told.map((event) => ({ stream: nodeStream(node_id), event })));
   }
   const slots = new Map<string, number>();
@@ -84,7 +111,8 @@ async function record(transactor: Transactor, events: readonly NewEvent[]): Prom
   }
 }
 
-function nodeEvents(node_id: string, index: number, ingress: boolean): FleetEvent[] {
+function nodeEvents(node_id: string, wish: NodeWish): FleetEvent[] {
+  const { pool = 'application', region = 'fsn1', ingress = false } = wish;
   const fingerprint = hash('sha256', node_id);
   const not_before = Date.now() - 60_000;
   const own = admitted.map(({ type, data }) => {
@@ -93,10 +121,10 @@ function nodeEvents(node_id: string, index: number, ingress: boolean): FleetEven
       ...('certificate_id' in data ? { certificate_id: fingerprint.slice(0, 32) } : {}),
       ...('fingerprint' in data ? { fingerprint } : {}),
       ...('secret_sha256' in data ? { secret_sha256: hash('sha256', `secret of ${node_id}`) } : {}),
-      ...('server_id' in data ? { server_id: 10_000 + index } : {}),
+      ...('server_id' in data ? { server_id: Number.parseInt(fingerprint.slice(0, 8), 16) + 1 } : {}),
       ...('not_after' in data ? { not_before, not_after: not_before + 24 * 3_600_000 } : {}),
       ...('expires_at' in data ? { expires_at: Date.now() + 900_000 } : {}),
-      ...(type === 'node_provisioning_requested' ? { name: `n${index}` } : {}),
+      ...(type === 'node_provisioning_requested' ? { name: `n-${node_id.slice(0, 13)}`, pool, region } : {}),
     };
     return { type, data: { ...data, ...changed } } as FleetEvent;
   });
@@ -105,7 +133,8 @@ function nodeEvents(node_id: string, index: number, ingress: boolean): FleetEven
     runtime: 'process',
     ingress: ingress ? 'embedded' : null,
   });
-  return [...own, make('node_capacity_recorded', { node_id, cpu_millis: 4_000, memory_mb: 8_000, disk_gb: 80 }), facts];
+  const capacity = wish.capacity ?? { cpu_millis: 4_000, memory_mb: 8_000, disk_gb: 80 };
+  return [...own, make('node_capacity_recorded', { node_id, ...capacity }), facts];
 }
 
 function deploymentEvents(

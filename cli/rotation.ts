@@ -17,12 +17,6 @@ export interface PhaseReport {
   readonly files: readonly string[];
 }
 
-const REMEDIES: Readonly<Record<Extract<RotationOutcome, { kind: 'stopped' }>['problem']['code'], string>> = {
-  ca_key_missing: 'run this on the host that holds it, or carry the CA files here and run `fleet ca sync --from DIR`',
-  gateway_certificate_unreadable: 'put the gateway’s certificate and key back, or make new ones with `fleet ca init`',
-  ca_missing: 'give --dns or --ip, the names of the gateway, so that the missing files are made',
-};
-
 /** Base of the commands that change the CA's files on a gateway's host, one at a time in the whole fleet. */
 export abstract class CaCommand extends OperatorCommand {
   /** Runs a phase under the lock. Throws why it was refused or could not go on, as a {@link Failure}. */
@@ -39,42 +33,33 @@ export abstract class CaCommand extends OperatorCommand {
       const told = appended.map(({ type, position }) => `${type} at ${position}`).join(', ');
       this.log('%s', told === '' ? line : `${line} (${told})`);
     };
-    const locked = await nodeLocker({ url: databaseUrl, program: `ca ${actor.id}` })('ca-fleet');
+    const before = await this.#lock(databaseUrl, `ca ${actor.id}`);
+    const pool = await this.pool(flags);
+    const ports = systemPorts({ paths, pool, transactor: await this.transactor(flags), actor, say, before });
+    const outcome = await phase(ports);
+    if (outcome.kind === 'refused') {
+      throw withNodes(refusalFailure(outcome.refusal), outcome.refusal.details['nodes']);
+    }
+    for (const file of ports.files.changed) this.log('%s', `changed ${file}`);
+    if (!outcome.changed) this.log('nothing to do: this host is where the log says');
+    return { changed: outcome.changed, events, files: ports.files.changed };
+  }
+
+  /** Locks the CA of the fleet until the command ends. Answers what to ask before each step: without the lock somebody else may be at the same files. */
+  async #lock(databaseUrl: string, program: string): Promise<() => void> {
+    const locked = await nodeLocker({ url: databaseUrl, program })('ca-fleet');
     if (!locked.ok) {
       throw new Failure(EXIT.refused, 'ca_locked', `somebody works on the CA: ${locked.holder}`, {
         remedy: 'wait until that is done, and run this again',
       });
     }
     this.onEnd(() => locked.lock.release());
-    // Without the lock somebody else may be at the same files.
-    const stillLocked = () => {
+    return () => {
       if (!locked.lock.lost.aborted) return;
       throw new Failure(EXIT.unavailable, 'lock_lost', 'the database session that held the lock of the CA is lost', {
         remedy: 'run this again: it goes on where it stopped',
       });
     };
-    const pool = await this.pool(flags);
-    const ports = systemPorts({
-      paths,
-      pool,
-      transactor: await this.transactor(flags),
-      actor,
-      say,
-      before: stillLocked,
-    });
-    const outcome = await phase(ports);
-    switch (outcome.kind) {
-      case 'done':
-        for (const file of ports.files.changed) this.log('%s', `changed ${file}`);
-        if (!outcome.changed) this.log('nothing to do: this host is where the log says');
-        return { changed: outcome.changed, events, files: ports.files.changed };
-      case 'refused':
-        throw withNodes(refusalFailure(outcome.refusal), outcome.refusal.details['nodes']);
-      case 'stopped':
-        throw new Failure(EXIT.refused, outcome.problem.code, outcome.problem.message, {
-          remedy: REMEDIES[outcome.problem.code],
-        });
-    }
   }
 
   /** The files of this host's gateway, by its own variables; a local fleet's are found through its state directory. */

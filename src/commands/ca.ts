@@ -1,3 +1,4 @@
+import { refuseStepOfHost, type StepOfHost } from '../domain/ca/refuse.ts';
 import {
   abortRotation,
   beginRotation,
@@ -100,4 +101,11 @@ export const recordGatewayCertificateCommand: CommandDefinition<
   name: 'record_gateway_certificate',
   load: loadCa,
   decide: recordGatewayCertificate,
+};
+
+/** See {@link refuseStepOfHost}. */
+export const refuseStepOfHostCommand: CommandDefinition<StepOfHost, CaState | undefined> = {
+  name: 'refuse_ca_step',
+  load: loadCa,
+  decide: refuseStepOfHost,
 };

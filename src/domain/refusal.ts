@@ -114,6 +114,22 @@ const refusals = {
     message: '{certificates} certificates of the old CA would have to be revoked at once',
     remedy: 'revoke those of lost nodes first: `pushleft-controller fleet certificates revoke`',
   },
+  ca_missing: {
+    message: '{ca_cert} holds no CA certificate',
+    remedy: 'give --dns or --ip, the names of the gateway, so that the missing files are made',
+  },
+  ca_key_missing: {
+    message: 'this host does not hold the key of the CA {ca_sha256}',
+    remedy: 'run this on the host that holds it, or carry the key here and run `fleet ca sync --from DIR`',
+  },
+  gateway_certificate_unreadable: {
+    message: '{gateway_cert} or {gateway_key} cannot be read, or names no host',
+    remedy: 'put them back, or move both away and make new ones with `fleet ca init --dns NAME`',
+  },
+  gateway_names_differ: {
+    message: '{gateway_cert} is there and is not for {names}',
+    remedy: 'move it away and run this again, so that one for other names is made; the key stays',
+  },
   ca_has_issued: {
     message: 'the new CA has issued already (certificate {certificate_id}), so the rotation can only go on',
     remedy: 'go on with it: `pushleft-controller fleet ca rotate --complete`',

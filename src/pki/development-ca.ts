@@ -38,8 +38,8 @@ export async function ensureDevelopmentPki(dir: string, options: DevelopmentPkiO
   return paths;
 }
 
-/** The same for files anywhere, whose folders are there. */
-export async function ensurePki(paths: PkiPaths, options: DevelopmentPkiOptions): Promise<void> {
+/** The same in a folder that is there. */
+async function ensurePki(paths: PkiPaths, options: DevelopmentPkiOptions): Promise<void> {
   const caKeyPem = await ensureCaKey(paths);
   const caCertPem = await ensureFile(paths.caCert, 0o644, async () => (await makeCa(caKeyPem, options.now)).pem);
   await ensureFile(paths.trustBundle, 0o644, async () => caCertPem);

@@ -101,6 +101,11 @@ export class HostFiles {
     await this.#put(this.paths.gatewayCert, certPem, CERTIFICATE_MODE);
   }
 
+  /** Puts a gateway's key into its file. */
+  async keepGatewayKey(keyPem: string): Promise<void> {
+    await this.#put(this.paths.gatewayKey, keyPem, KEY_MODE);
+  }
+
   /** Removes what was staged; keys first, so that none is left without its certificate. */
   async removeStaged(): Promise<void> {
     await this.#remove(nextPath(this.paths.caKey));
@@ -118,9 +123,9 @@ export class HostFiles {
    * the lock, so that nobody is writing.
    */
   async removeLeftovers(): Promise<void> {
-    const { caCert, caKey, trustBundle, gatewayCert } = this.paths;
+    const { caCert, caKey, trustBundle, gatewayCert, gatewayKey } = this.paths;
     const written = [caCert, caKey].flatMap((path) => [path, nextPath(path), previousPath(path)]);
-    for (const path of [...written, trustBundle, gatewayCert]) {
+    for (const path of [...written, trustBundle, gatewayCert, gatewayKey]) {
       const prefix = `.${basename(path)}.`;
       const names = (await readdir(dirname(path))).filter(
         (name) => name.startsWith(prefix) && LEFTOVER_END.test(name.slice(prefix.length)),

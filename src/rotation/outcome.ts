@@ -1,22 +1,33 @@
+import { refuseStepOfHostCommand } from '../commands/ca.ts';
+import { HOST_REFUSALS } from '../domain/ca/events.ts';
+import type { StepOfHost } from '../domain/ca/refuse.ts';
+import type { RefusalCode } from '../domain/refusal.ts';
 import type { Refusal } from '../domain/result.ts';
+import type { RotationPorts } from './ports.ts';
 
-/** Why a rotation stops on this host although no decision refused it. */
-export type RotationProblem =
-  | { readonly code: 'ca_key_missing'; readonly message: string }
-  | { readonly code: 'gateway_certificate_unreadable'; readonly message: string }
-  | { readonly code: 'ca_missing'; readonly message: string };
-
-/** How a phase ended: done (perhaps there was nothing to do), refused by a decision, or stopped. */
+/** How a phase ended: done (perhaps there was nothing to do), or refused by a decision or by what this host lacks. */
 export type RotationOutcome =
   | { readonly kind: 'done'; readonly changed: boolean }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
-  | { readonly kind: 'stopped'; readonly problem: RotationProblem };
+  | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 /** A phase that ended well. */
 export const done = (changed: boolean): RotationOutcome => ({ kind: 'done', changed });
 
 /** A phase that cannot go on. */
-export const stopped = (code: RotationProblem['code'], message: string): RotationOutcome => ({
-  kind: 'stopped',
-  problem: { code, message },
+export const refused = (code: RefusalCode, details: Refusal['details'] = {}): RotationOutcome => ({
+  kind: 'refused',
+  refusal: { code, details },
 });
+
+/** An attempt that ended before its decision: what was refused because of this host's files is put on record as well. */
+export async function onRecord(
+  { execute }: RotationPorts,
+  action: StepOfHost['action'],
+  outcome: RotationOutcome,
+): Promise<RotationOutcome> {
+  if (outcome.kind === 'done') return outcome;
+  const { code, details } = outcome.refusal;
+  const reason = HOST_REFUSALS.find((known) => known === code);
+  if (reason !== undefined) await execute(refuseStepOfHostCommand, { action, reason, details });
+  return outcome;
+}

@@ -2,33 +2,18 @@ import {
   abortRotationCommand,
   beginRotationCommand,
   completeRotationCommand,
-  initializeCaCommand,
   switchIssuerCommand,
 } from '../commands/ca.ts';
 import type { CaState } from '../domain/ca/state.ts';
 import type { EventData } from '../domain/event/catalogue.ts';
-import type { RefusalCode } from '../domain/refusal.ts';
 import { makeCa, makeKeyPem } from '../pki/authority.ts';
 import { parseCertificate } from '../pki/bundle.ts';
-import { sha256Hex } from '../pki/certificate.ts';
 import type { HeldCa, HostFiles } from './host-files.ts';
-import { done, type RotationOutcome, stopped } from './outcome.ts';
+import { done, onRecord, type RotationOutcome, refused } from './outcome.ts';
 import type { LiveGateway, RotationPorts } from './ports.ts';
-import { installNext, reissue, settle } from './settle.ts';
+import { installNext, keyMissing, pemsOf, reissue, settle } from './settle.ts';
 
 const LOOK_MS = 250;
-
-/** Makes the CA of this host's files known to the log. Repeating it does nothing. */
-export async function initialize(ports: RotationPorts): Promise<RotationOutcome> {
-  const pem = (await ports.files.read(ports.files.paths.caCert)) ?? '';
-  const ca = parseCertificate(pem);
-  if (ca?.ca !== true) return stopped('ca_missing', `${ports.files.paths.caCert} holds no CA certificate`);
-  const command = { ca_sha256: sha256Hex(ca.raw), ca_pem: pem, not_after: ca.validToDate.getTime() };
-  const outcome = await ports.execute(initializeCaCommand, command);
-  if (!outcome.ok) return { kind: 'refused', refusal: outcome.refusal };
-  ports.say(`the CA of the fleet is ${command.ca_sha256.slice(0, 16)}…`, outcome.events);
-  return done(outcome.events.length > 0);
-}
 
 /**
  * Begins a rotation, or goes on with one that was cut off: a new CA is made, every live gateway trusts it, and then it issues. Waits up to
@@ -44,7 +29,8 @@ export async function begin(ports: RotationPorts, waitMs: number): Promise<Rotat
     ca = (await ports.readCa()) ?? ca;
   }
   const settled = await settle(ports, ca);
-  if (settled.kind !== 'done' || ca.issuing_ca_sha256 === ca.next_ca_sha256) return settled;
+  if (ca.issuing_ca_sha256 === ca.next_ca_sha256) return settled;
+  if (settled.kind !== 'done') return onRecord(ports, 'begin', settled);
   return letIssue(ports, ca, waitMs);
 }
 
@@ -52,7 +38,7 @@ export async function begin(ports: RotationPorts, waitMs: number): Promise<Rotat
 async function beginAnew(ports: RotationPorts, ca: CaState): Promise<RotationOutcome | undefined> {
   const { files, execute, say } = ports;
   const settled = await settle(ports, ca);
-  if (settled.kind !== 'done') return settled;
+  if (settled.kind !== 'done') return onRecord(ports, 'begin', settled);
   const staged = await newCa(ports.nowMs());
   await files.stage(staged);
   const outcome = await execute(beginRotationCommand, rotationTo(staged, (await files.mainCa()) ?? '', ports.uuid()));
@@ -67,6 +53,9 @@ async function beginAnew(ports: RotationPorts, ca: CaState): Promise<RotationOut
 
 async function letIssue(ports: RotationPorts, ca: CaState, waitMs: number): Promise<RotationOutcome> {
   const next = ca.next_ca_sha256 ?? '';
+  const held = await ports.files.held(pemsOf(ca));
+  const lacking = [next, ca.current_ca_sha256].find((sha256) => !held.has(sha256));
+  if (lacking !== undefined) return onRecord(ports, 'issue', keyMissing(lacking));
   const trusts = ({ trusted }: LiveGateway) => trusted.includes(next);
   if (await gatewaysFollow(ports, trusts, waitMs, 'trust the new CA')) {
     const installed = await installNext(ports, ca);
@@ -83,10 +72,10 @@ async function letIssue(ports: RotationPorts, ca: CaState, waitMs: number): Prom
 export async function complete(ports: RotationPorts, waitMs: number): Promise<RotationOutcome> {
   const ca = await ports.readCa();
   if (ca === undefined) return refused('ca_not_initialized');
-  if (ca.rotation_id === null) return finish(ports, ca, 'completed');
-  const held = await ports.files.held(ca.trusted.map(({ pem }) => pem));
-  if (!held.has(ca.next_ca_sha256 ?? ''))
-    return stopped('ca_key_missing', 'this host does not hold the key of the new CA');
+  if (await hasEnded(ports, ca, 'completed')) return settle(ports, ca);
+  const next = ca.next_ca_sha256;
+  if (next !== null && !(await ports.files.held(pemsOf(ca))).has(next))
+    return onRecord(ports, 'complete', keyMissing(next));
   const outcome = await ports.execute(completeRotationCommand, {});
   if (!outcome.ok) return { kind: 'refused', refusal: outcome.refusal };
   ports.say(
@@ -104,7 +93,7 @@ export async function complete(ports: RotationPorts, waitMs: number): Promise<Ro
 export async function abort(ports: RotationPorts): Promise<RotationOutcome> {
   const ca = await ports.readCa();
   if (ca === undefined) return refused('ca_not_initialized');
-  if (ca.rotation_id === null) return finish(ports, ca, 'aborted');
+  if (await hasEnded(ports, ca, 'aborted')) return settle(ports, ca);
   const outcome = await ports.execute(abortRotationCommand, {});
   if (!outcome.ok) return { kind: 'refused', refusal: outcome.refusal };
   ports.say('the rotation is taken back; the CA of before is the only one', outcome.events);
@@ -116,10 +105,9 @@ export async function abort(ports: RotationPorts): Promise<RotationOutcome> {
 export async function reissueGateway(ports: RotationPorts): Promise<RotationOutcome> {
   const ca = await ports.readCa();
   if (ca === undefined) return refused('ca_not_initialized');
-  const held = await ports.files.held(ca.trusted.map(({ pem }) => pem));
-  const current = held.get(ca.current_ca_sha256);
-  if (current === undefined) return stopped('ca_key_missing', "this host does not hold the key of the fleet's CA");
-  return (await reissue(ports, current, 'reissue')) ?? done(true);
+  const current = (await ports.files.held(pemsOf(ca))).get(ca.current_ca_sha256);
+  const refusal = current === undefined ? keyMissing(ca.current_ca_sha256) : await reissue(ports, current, 'reissue');
+  return refusal === undefined ? done(true) : onRecord(ports, 'reissue', refusal);
 }
 
 /** The rotation that --begin would ask for, to a CA that is made for the question and kept nowhere; by then this host is where the log says. */
@@ -150,11 +138,9 @@ async function newCa(nowMs: number): Promise<HeldCa> {
   return { sha256: fingerprintSha256, certPem: pem, keyPem };
 }
 
-/** The log has ended the rotation already: what is left are files, or nothing. */
-async function finish(ports: RotationPorts, ca: CaState, as: 'completed' | 'aborted'): Promise<RotationOutcome> {
-  const last = await ports.lastRotation();
-  if (last?.status !== as) return refused('ca_no_rotation');
-  return settle(ports, ca);
+/** Whether the log has ended the last rotation so already: what is left are files, or nothing. */
+async function hasEnded(ports: RotationPorts, ca: CaState, as: 'completed' | 'aborted'): Promise<boolean> {
+  return ca.rotation_id === null && (await ports.lastRotation())?.status === as;
 }
 
 /** Waits until every live gateway does as asked; says who does not. */
@@ -174,8 +160,4 @@ async function gatewaysFollow(
     }
     await ports.pause(LOOK_MS);
   }
-}
-
-function refused(code: RefusalCode): RotationOutcome {
-  return { kind: 'refused', refusal: { code, details: {} } };
 }

@@ -1,11 +1,12 @@
 import { recordGatewayCertificateCommand } from '../commands/ca.ts';
 import type { CaState } from '../domain/ca/state.ts';
 import type { EventData } from '../domain/event/catalogue.ts';
+import type { GatewayNames } from '../pki/authority.ts';
 import { issued, parseCertificate } from '../pki/bundle.ts';
 import { type HeldCa, signerOf } from './host-files.ts';
-import { done, type RotationOutcome, stopped } from './outcome.ts';
+import { done, type RotationOutcome, refused } from './outcome.ts';
 import type { RotationPorts } from './ports.ts';
-import { resignGateway } from './resign-gateway.ts';
+import { namesIn, signGateway } from './sign-gateway.ts';
 
 /**
  * Brings this host's files to what the log says: the one way in which every phase ends, and all that `fleet ca sync` does. Where it was cut
@@ -59,23 +60,21 @@ export async function installNext(ports: RotationPorts, ca: CaState, carried?: s
   return done(files.changed.length > 0);
 }
 
-/** Signs the gateway's certificate anew, records it, and only then puts it into its file. Answers why it cannot. */
+/**
+ * Signs the gateway's certificate anew, records it, and only then puts it into its file. It is for `names`, or for those in the file.
+ * Answers why it cannot.
+ */
 export async function reissue(
   { files, nowMs, execute, say }: RotationPorts,
   ca: HeldCa,
   cause: EventData<'gateway_certificate_issued'>['cause'],
+  names?: GatewayNames,
 ): Promise<RotationOutcome | undefined> {
-  const present = {
-    certPem: (await files.read(files.paths.gatewayCert)) ?? '',
-    keyPem: (await files.read(files.paths.gatewayKey)) ?? '',
-  };
-  const made = await resignGateway(present, signerOf(ca), nowMs());
+  const { gatewayCert, gatewayKey } = files.paths;
+  const [certPem = '', keyPem = ''] = [await files.read(gatewayCert), await files.read(gatewayKey)];
+  const made = await signGateway(names ?? namesIn(certPem), keyPem, signerOf(ca), nowMs());
   if (made === undefined) {
-    const { gatewayCert, gatewayKey } = files.paths;
-    return stopped(
-      'gateway_certificate_unreadable',
-      `${gatewayCert} or ${gatewayKey} cannot be read, or names no host`,
-    );
+    return refused('gateway_certificate_unreadable', { gateway_cert: gatewayCert, gateway_key: gatewayKey });
   }
   const outcome = await execute(recordGatewayCertificateCommand, {
     certificate_id: made.serialHex,
@@ -95,10 +94,10 @@ export async function reissue(
   return undefined;
 }
 
-function pemsOf({ trusted }: CaState): string[] {
+/** The certificates of the CAs that the fleet trusts. */
+export function pemsOf({ trusted }: CaState): string[] {
   return trusted.map(({ pem }) => pem);
 }
 
-function keyMissing(sha256: string): RotationOutcome {
-  return stopped('ca_key_missing', `this host does not hold the key of the CA ${sha256.slice(0, 16)}…`);
-}
+/** This host lacks the key of a CA, which is nowhere else than in files. */
+export const keyMissing = (sha256: string): RotationOutcome => refused('ca_key_missing', { ca_sha256: sha256 });

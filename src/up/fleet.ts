@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { createPool, READER_LIMITS } from '../database/connect.ts';
 import { ensureDevelopmentPki } from '../pki/development-ca.ts';
 import type { PkiPaths } from '../pki/files.ts';
-import { initialize } from '../rotation/phases.ts';
+import { initialize } from '../rotation/initialize.ts';
 import { systemPorts } from '../rotation/system-ports.ts';
 import { Transactor } from '../transactor/transactor.ts';
 import { ControlPlane } from './control-plane.ts';
@@ -163,8 +163,9 @@ async function recordCa(url: string, pool: pg.Pool, paths: PkiPaths, programVers
   const silent = () => undefined;
   const actor = { kind: 'operator', id: 'up' } as const;
   try {
-    // A fleet that was stopped in a rotation has another CA in its file than the one that is known: refused, and for `fleet ca` to finish.
-    await initialize(systemPorts({ paths, pool, transactor, actor, say: silent, before: silent }));
+    const ports = systemPorts({ paths, pool, transactor, actor, say: silent, before: silent });
+    // A fleet that was stopped in a rotation may have another CA in its file than the one that is known: that is for `fleet ca` to finish.
+    if ((await ports.readCa()) === undefined) await initialize(ports);
   } finally {
     await transactor.close();
   }

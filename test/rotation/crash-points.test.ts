@@ -1,13 +1,18 @@
 import { describe, expect, test } from 'vitest';
+import { initialize } from '../../src/rotation/initialize.ts';
 import type { RotationOutcome } from '../../src/rotation/outcome.ts';
 import { abort, begin, complete } from '../../src/rotation/phases.ts';
 import type { RotationPorts } from '../../src/rotation/ports.ts';
-import { begun, Cut, copyOf, fresh, halfBegun, portsOf, stateOf, type World } from './support/world.ts';
+import { begun, Cut, copyOf, empty, fresh, halfBegun, portsOf, stateOf, type World } from './support/world.ts';
+
+const NAMES = { commonName: 'Pushleft gateway', dnsNames: ['localhost'], ipAddresses: [] };
 
 const phases: readonly [string, () => Promise<World>, (ports: RotationPorts) => Promise<RotationOutcome>, number][] = [
+  ['init', empty, (ports) => initialize(ports, NAMES), 24],
   ['begin', fresh, (ports) => begin(ports, 0), 36],
   ['complete', begun, (ports) => complete(ports, 0), 16],
   ['abort', halfBegun, abort, 18],
+  ['abort after the switch', begun, abort, 18],
 ];
 
 describe.each(phases)('%s, cut before each step', (name, prepare, phase, expectedSteps) => {

@@ -1,12 +1,9 @@
 import * as v from 'valibot';
-import { event } from '../event/definition.ts';
+import { event, unchanged } from '../event/definition.ts';
 import { certificatePem, instantMs, programName, serialHex, sha256Hex, uuid } from '../fields.ts';
 
-/** What of a rotation was refused. */
-const rotationAction = v.picklist(['begin', 'issue', 'complete', 'abort']);
-
-/** Why a step of a rotation was refused. */
-const rotationRefusal = v.picklist([
+const firstActions = ['begin', 'issue', 'complete', 'abort'] as const;
+const firstRefusals = [
   'ca_rotation_running',
   'ca_files_differ',
   'ca_used_before',
@@ -15,6 +12,24 @@ const rotationRefusal = v.picklist([
   'ca_rotation_not_issuing',
   'ca_rotation_too_large',
   'ca_has_issued',
+] as const;
+
+/** Why a host cannot take a step, because of its files. */
+export const HOST_REFUSALS = ['ca_key_missing', 'gateway_certificate_unreadable', 'gateway_names_differ'] as const;
+/** One of the reasons. */
+export type HostRefusal = (typeof HOST_REFUSALS)[number];
+
+/** What was refused: a step of a rotation, the first CA, a certificate for a gateway. */
+const rotationAction = v.picklist([...firstActions, 'init', 'reissue']);
+
+/** Why it was refused. */
+const rotationRefusal = v.picklist([
+  ...firstRefusals,
+  'ca_no_rotation',
+  'ca_rotation_unknown',
+  'ca_already_initialized',
+  'issuer_not_current',
+  ...HOST_REFUSALS,
 ]);
 /** One of the reasons. */
 export type RotationRefusal = v.InferOutput<typeof rotationRefusal>;
@@ -34,6 +49,14 @@ export type BlockingReason = v.InferOutput<typeof blockingReason>;
 export const MOST_NAMED = 1000;
 /** How many certificates one completion can revoke: what fits into an event of 256 KiB. */
 export const MOST_REVOKED = 6000;
+
+const refusedStep = {
+  rotation_id: v.nullable(uuid),
+  blocking_node_ids: v.pipe(v.array(uuid), v.maxLength(MOST_NAMED)),
+  /** One for each of the nodes, in their order. */
+  blocking_reasons: v.pipe(v.array(blockingReason), v.maxLength(MOST_NAMED)),
+  blocking_gateways: v.pipe(v.array(programName), v.maxLength(MOST_NAMED)),
+};
 
 /**
  * Events of stream `ca-fleet`: who issues certificates, whom the fleet trusts. The public certificate is in the event, so that an auditor
@@ -69,17 +92,16 @@ export const caEvents = {
   ca_rotation_aborted: event(
     v.strictObject({ rotation_id: uuid, ca_sha256: sha256Hex, restored_ca_sha256: sha256Hex }),
   ),
-  ca_rotation_refused: event(
-    v.strictObject({
-      rotation_id: v.nullable(uuid),
-      action: rotationAction,
-      reason: rotationRefusal,
-      blocking_node_ids: v.pipe(v.array(uuid), v.maxLength(MOST_NAMED)),
-      /** One for each of the nodes, in their order. */
-      blocking_reasons: v.pipe(v.array(blockingReason), v.maxLength(MOST_NAMED)),
-      blocking_gateways: v.pipe(v.array(programName), v.maxLength(MOST_NAMED)),
-    }),
-  ),
+  ca_rotation_refused: {
+    version: 2,
+    data: v.strictObject({ ...refusedStep, action: rotationAction, reason: rotationRefusal }),
+    earlier: {
+      1: {
+        data: v.strictObject({ ...refusedStep, action: v.picklist(firstActions), reason: v.picklist(firstRefusals) }),
+        upcast: unchanged,
+      },
+    },
+  },
   gateway_certificate_issued: event(
     v.strictObject({
       certificate_id: serialHex,

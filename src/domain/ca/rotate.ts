@@ -1,17 +1,23 @@
-import { append, type Decision, type DecisionTime, nothing, refuse, refuseOnRecord, replying } from '../decision.ts';
+import { append, type Decision, type DecisionTime, nothing, refuse, replying } from '../decision.ts';
 import type { EventData } from '../event/catalogue.ts';
-import type { RefusalDetail } from '../result.ts';
 import { CA_STREAM } from '../stream.ts';
-import { type Blocker, rotationBlockers } from './blockers.ts';
-import { MOST_NAMED, MOST_REVOKED, type RotationRefusal } from './events.ts';
+import { rotationBlockers } from './blockers.ts';
+import { MOST_NAMED, MOST_REVOKED } from './events.ts';
+import { refused } from './refuse.ts';
 import { type CaState, GATEWAY_LIVE_MS, type GatewayBeacon, type RotationState } from './state.ts';
 import type { RotationWitnesses } from './witnesses.ts';
 
-/** Records the fleet's first CA. The same CA again is nothing new. Refuses: ca_already_initialized. */
+/**
+ * Records the fleet's first CA. The same CA again is nothing new. Refuses on record: ca_rotation_running (while one is, the files of a host
+ * may hold either CA), ca_already_initialized.
+ */
 export function initializeCa(ca: EventData<'ca_initialized'>, known: CaState | undefined): Decision {
   if (known === undefined) return append(CA_STREAM, { type: 'ca_initialized', data: ca });
+  if (known.rotation_id !== null) {
+    return refused('init', 'ca_rotation_running', known, { details: { rotation_id: known.rotation_id } });
+  }
   if (known.current_ca_sha256 === ca.ca_sha256) return nothing();
-  return refuse('ca_already_initialized', { ca_sha256: known.current_ca_sha256 });
+  return refused('init', 'ca_already_initialized', known, { details: { ca_sha256: known.current_ca_sha256 } });
 }
 
 /**
@@ -47,17 +53,19 @@ export function beginRotation(
 }
 
 /**
- * Lets the new CA issue, and only it. Refuses: ca_rotation_unknown, and on record ca_not_trusted_everywhere: a gateway that does not
- * trust the new CA would turn away the first agent that has a certificate of it.
+ * Lets the new CA issue, and only it. Refuses: ca_not_initialized, and on record ca_rotation_unknown, ca_not_trusted_everywhere: a gateway
+ * that does not trust the new CA would turn away the first agent that has a certificate of it.
  */
 export function switchIssuer(
   { rotation_id }: { rotation_id: string },
   { ca, gateways }: { ca: CaState | undefined; gateways: readonly GatewayBeacon[] },
   { now }: Pick<DecisionTime, 'now'>,
 ): Decision {
-  const next = ca?.next_ca_sha256;
-  if (ca?.rotation_id !== rotation_id || typeof next !== 'string')
-    return refuse('ca_rotation_unknown', { rotation_id });
+  if (ca === undefined) return refuse('ca_not_initialized');
+  const next = ca.next_ca_sha256;
+  if (ca.rotation_id !== rotation_id || next === null) {
+    return refused('issue', 'ca_rotation_unknown', ca, { details: { rotation_id } });
+  }
   if (ca.issuing_ca_sha256 === next) return nothing();
   const blind = gatewaysNotTrusting(next, gateways, now);
   if (blind.length > 0) return refused('issue', 'ca_not_trusted_everywhere', ca, { gateways: blind });
@@ -70,16 +78,17 @@ export function switchIssuer(
 
 /**
  * Ends a rotation: the old CA is not trusted any more and every agent certificate that is not of the new one is revoked, all in one
- * event. Refuses: ca_no_rotation, and on record ca_rotation_not_issuing, ca_rotation_blocked (somebody would be locked out),
- * ca_rotation_too_large.
+ * event. Refuses: ca_not_initialized, and on record ca_no_rotation, ca_rotation_not_issuing, ca_rotation_blocked (somebody would be locked
+ * out), ca_rotation_too_large.
  */
 export function completeRotation(
   _: object,
   { ca, nodes, certificates, gateways }: RotationWitnesses,
   { now }: Pick<DecisionTime, 'now'>,
 ): Decision {
-  const next = ca?.next_ca_sha256;
-  if (ca === undefined || ca.rotation_id === null || typeof next !== 'string') return refuse('ca_no_rotation');
+  if (ca === undefined) return refuse('ca_not_initialized');
+  const next = ca.next_ca_sha256;
+  if (ca.rotation_id === null || next === null) return refused('complete', 'ca_no_rotation', ca);
   if (ca.issuing_ca_sha256 !== next) return refused('complete', 'ca_rotation_not_issuing', ca);
   const blockers = rotationBlockers(next, { nodes, certificates }, now);
   const blind = gatewaysNotTrusting(next, gateways, now);
@@ -104,14 +113,15 @@ export function completeRotation(
 
 /**
  * Takes a rotation back, as long as no certificate of the new CA can be out there: one that was authorised counts. Refuses:
- * ca_no_rotation, and on record ca_has_issued.
+ * ca_not_initialized, and on record ca_no_rotation, ca_has_issued.
  */
 export function abortRotation(
   _: object,
   { ca, issued }: { ca: CaState | undefined; issued: readonly { certificate_id: string }[] },
 ): Decision {
-  const next = ca?.next_ca_sha256;
-  if (ca === undefined || ca.rotation_id === null || typeof next !== 'string') return refuse('ca_no_rotation');
+  if (ca === undefined) return refuse('ca_not_initialized');
+  const next = ca.next_ca_sha256;
+  if (ca.rotation_id === null || next === null) return refused('abort', 'ca_no_rotation', ca);
   const [first] = issued;
   if (first !== undefined) {
     return refused('abort', 'ca_has_issued', ca, { details: { certificate_id: first.certificate_id } });
@@ -125,7 +135,7 @@ export function abortRotation(
 
 /**
  * Records a gateway's server certificate before its file is written. Until a rotation is completed it is of the old CA: agents that have
- * not renewed, and secrets rendered before, trust no other. Refuses: ca_not_initialized, issuer_not_current.
+ * not renewed, and secrets rendered before, trust no other. Refuses: ca_not_initialized, and on record issuer_not_current.
  */
 export function recordGatewayCertificate(
   issued: EventData<'gateway_certificate_issued'>,
@@ -133,7 +143,8 @@ export function recordGatewayCertificate(
 ): Decision {
   if (ca === undefined) return refuse('ca_not_initialized');
   if (issued.issuer_ca_sha256 !== ca.current_ca_sha256) {
-    return refuse('issuer_not_current', { issuer_ca_sha256: ca.current_ca_sha256 });
+    const action = issued.cause === 'init' ? 'init' : 'reissue';
+    return refused(action, 'issuer_not_current', ca, { details: { issuer_ca_sha256: ca.current_ca_sha256 } });
   }
   return append(CA_STREAM, { type: 'gateway_certificate_issued', data: issued });
 }
@@ -148,41 +159,4 @@ function gatewaysNotTrusting(caSha256: string, gateways: readonly GatewayBeacon[
   return liveGateways(gateways, now)
     .filter(({ trusted_ca_sha256s }) => !trusted_ca_sha256s.includes(caSha256))
     .map(({ program }) => program);
-}
-
-interface Grounds {
-  readonly blockers?: readonly Blocker[];
-  readonly gateways?: readonly string[];
-  readonly details?: Readonly<Record<string, RefusalDetail>>;
-}
-
-/** A refusal that is an event as well: an auditor sees every attempt. */
-function refused(
-  action: EventData<'ca_rotation_refused'>['action'],
-  reason: RotationRefusal,
-  { rotation_id }: CaState,
-  { blockers = [], gateways = [], details = {} }: Grounds = {},
-): Decision {
-  const named = blockers.slice(0, MOST_NAMED);
-  const told = {
-    nodes: blockers.map(describeBlocker),
-    node_count: new Set(blockers.map((b) => b.node_id)).size,
-    gateways,
-    ...details,
-  };
-  return refuseOnRecord(reason, told, CA_STREAM, {
-    type: 'ca_rotation_refused',
-    data: {
-      rotation_id,
-      action,
-      reason,
-      blocking_node_ids: named.map((b) => b.node_id),
-      blocking_reasons: named.map((b) => b.reason),
-      blocking_gateways: gateways.slice(0, MOST_NAMED),
-    },
-  });
-}
-
-function describeBlocker({ name, reason, until }: Blocker): string {
-  return `${name}: ${reason}${until === null ? '' : `, expires at ${new Date(until).toISOString()}`}`;
 }

@@ -5,6 +5,7 @@ import {
   completeRotationCommand,
   initializeCaCommand,
   recordGatewayCertificateCommand,
+  refuseStepOfHostCommand,
   switchIssuerCommand,
 } from '../../../src/commands/ca.ts';
 import { GATEWAY_LIVE_MS } from '../../../src/domain/ca/state.ts';
@@ -59,10 +60,27 @@ describe("the fleet's CA becomes known", () => {
   test('repeated: no new event', async () =>
     expect(await given(initialized).when(initializeCaCommand, initialized.data)).toEqual([]));
 
-  test('another one known: refused, says which', async () =>
-    expect(await given(initialized).when(initializeCaCommand, { ...initialized.data, ca_sha256: NEW_CA })).toEqual(
-      refusal('ca_already_initialized', { ca_sha256: CA }),
-    ));
+  test('another one known: refused on record, says which', async () => {
+    const other = { ...initialized.data, ca_sha256: NEW_CA };
+    expect(await given(initialized).when(initializeCaCommand, other)).toEqual(
+      refusal('ca_already_initialized', { ...nobody, ca_sha256: CA }),
+    );
+    expect(await given(initialized).recorded(initializeCaCommand, other)).toEqual([
+      onRecord('init', 'ca_already_initialized', { rotation_id: null }),
+    ]);
+  });
+
+  test.each([
+    ['begun', begun],
+    ['issuing', issuing],
+  ])('a rotation is %s: refused on record, also for the CA that is known', async (_, events) => {
+    expect(await given(...events).when(initializeCaCommand, initialized.data)).toEqual(
+      refusal('ca_rotation_running', { ...nobody, rotation_id: ROTATION }),
+    );
+    expect(await given(...events).recorded(initializeCaCommand, initialized.data)).toEqual([
+      onRecord('init', 'ca_rotation_running'),
+    ]);
+  });
 });
 
 describe('a rotation is begun', () => {
@@ -180,17 +198,26 @@ describe('the new CA is to issue', () => {
         .when(switchIssuerCommand, step),
     ).toEqual([]));
 
-  test.each<[string, readonly FleetEvent[]]>([
-    ['no CA known', []],
-    ['none under way', [initialized]],
-    ['aborted', [...begun, sample.ca_rotation_aborted]],
-    ['completed', [...issuing, completed]],
-    ['another one under way', [initialized, make('ca_rotation_begun', { rotation_id: SECOND_ROTATION })]],
-  ])('%s: refused', async (_, events) =>
+  test.each<[string, readonly FleetEvent[], string | null]>([
+    ['none under way', [initialized], null],
+    ['aborted', [...begun, sample.ca_rotation_aborted], null],
+    ['completed', [...issuing, completed], null],
+    [
+      'another one under way',
+      [initialized, make('ca_rotation_begun', { rotation_id: SECOND_ROTATION })],
+      SECOND_ROTATION,
+    ],
+  ])('%s: refused on record', async (_, events, rotation_id) => {
     expect(await given(...events).when(switchIssuerCommand, step)).toEqual(
-      refusal('ca_rotation_unknown', { rotation_id: ROTATION }),
-    ),
-  );
+      refusal('ca_rotation_unknown', { ...nobody, rotation_id: ROTATION }),
+    );
+    expect(await given(...events).recorded(switchIssuerCommand, step)).toEqual([
+      onRecord('issue', 'ca_rotation_unknown', { rotation_id }),
+    ]);
+  });
+
+  test('no CA known: refused', async () =>
+    expect(await given().when(switchIssuerCommand, step)).toEqual(refusal('ca_not_initialized')));
 });
 
 describe('a rotation is completed', () => {
@@ -262,13 +289,18 @@ describe('a rotation is completed', () => {
   });
 
   test.each<[string, readonly FleetEvent[]]>([
-    ['no CA known', []],
     ['none under way', [initialized]],
     ['aborted', [...begun, sample.ca_rotation_aborted]],
     ['repeated', [...issuing, completed]],
-  ])('%s: refused', async (_, events) =>
-    expect(await given(...events).when(completeRotationCommand, {})).toEqual(refusal('ca_no_rotation')),
-  );
+  ])('%s: refused on record', async (_, events) => {
+    expect(await given(...events).when(completeRotationCommand, {})).toEqual(refusal('ca_no_rotation', nobody));
+    expect(await given(...events).recorded(completeRotationCommand, {})).toEqual([
+      onRecord('complete', 'ca_no_rotation', { rotation_id: null }),
+    ]);
+  });
+
+  test('no CA known: refused', async () =>
+    expect(await given().when(completeRotationCommand, {})).toEqual(refusal('ca_not_initialized')));
 });
 
 describe('a rotation is aborted', () => {
@@ -294,13 +326,18 @@ describe('a rotation is aborted', () => {
   });
 
   test.each<[string, readonly FleetEvent[]]>([
-    ['no CA known', []],
     ['none under way', [initialized]],
     ['repeated', [...begun, sample.ca_rotation_aborted]],
     ['completed', [...issuing, completed]],
-  ])('%s: refused', async (_, events) =>
-    expect(await given(...events).when(abortRotationCommand, {})).toEqual(refusal('ca_no_rotation')),
-  );
+  ])('%s: refused on record', async (_, events) => {
+    expect(await given(...events).when(abortRotationCommand, {})).toEqual(refusal('ca_no_rotation', nobody));
+    expect(await given(...events).recorded(abortRotationCommand, {})).toEqual([
+      onRecord('abort', 'ca_no_rotation', { rotation_id: null }),
+    ]);
+  });
+
+  test('no CA known: refused', async () =>
+    expect(await given().when(abortRotationCommand, {})).toEqual(refusal('ca_not_initialized')));
 });
 
 describe('a gateway is to get a certificate', () => {
@@ -323,9 +360,40 @@ describe('a gateway is to get a certificate', () => {
     ['of the new CA, issuing', NEW_CA, issuing, CA],
     ['of the old CA, completed', CA, [...issuing, completed], NEW_CA],
     ['of an aborted CA', NEW_CA, [...begun, sample.ca_rotation_aborted], CA],
-  ])('%s: refused, says which may', async (_, issuer, events, current) =>
-    expect(await record(issuer, events)).toEqual(refusal('issuer_not_current', { issuer_ca_sha256: current })),
-  );
+  ])('%s: refused on record, says which may', async (_, issuer, events, current) => {
+    expect(await record(issuer, events)).toEqual(
+      refusal('issuer_not_current', { ...nobody, issuer_ca_sha256: current }),
+    );
+    const command = { ...data, issuer_ca_sha256: issuer };
+    expect(await given(...events).recorded(recordGatewayCertificateCommand, command)).toEqual([
+      expect.objectContaining({ data: expect.objectContaining({ action: 'reissue', reason: 'issuer_not_current' }) }),
+    ]);
+  });
+
+  test('its first one by another CA: refused on record as a part of init', async () => {
+    const command = { ...data, issuer_ca_sha256: NEW_CA, cause: 'init' } as const;
+    expect(await given(initialized).recorded(recordGatewayCertificateCommand, command)).toEqual([
+      onRecord('init', 'issuer_not_current', { rotation_id: null }),
+    ]);
+  });
 
   test('no CA known: refused', async () => expect(await record(CA, [])).toEqual(refusal('ca_not_initialized')));
+});
+
+describe('a host cannot take a step because of its files', () => {
+  const step = { action: 'complete', reason: 'ca_key_missing', details: { ca_sha256: NEW_CA } } as const;
+
+  test('a CA is known: refused on record', async () => {
+    expect(await given(...issuing).when(refuseStepOfHostCommand, step)).toEqual(
+      refusal('ca_key_missing', { ...nobody, ca_sha256: NEW_CA }),
+    );
+    expect(await given(...issuing).recorded(refuseStepOfHostCommand, step)).toEqual([
+      onRecord('complete', 'ca_key_missing'),
+    ]);
+  });
+
+  test('no CA known: refused, there is nothing to attempt it with', async () => {
+    expect(await given().when(refuseStepOfHostCommand, step)).toEqual(refusal('ca_not_initialized'));
+    expect(await given().recorded(refuseStepOfHostCommand, step)).toEqual([]);
+  });
 });

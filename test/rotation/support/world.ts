@@ -1,4 +1,4 @@
-import { cp, readdir, readFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { NewEvent } from '../../../src/domain/event/catalogue.ts';
 import { CA_STREAM } from '../../../src/domain/stream.ts';
@@ -6,7 +6,8 @@ import { ensureDevelopmentPki } from '../../../src/pki/development-ca.ts';
 import type { PkiPaths } from '../../../src/pki/files.ts';
 import { loadPki } from '../../../src/pki/pki-set.ts';
 import { HostFiles } from '../../../src/rotation/host-files.ts';
-import { begin, initialize } from '../../../src/rotation/phases.ts';
+import { initialize } from '../../../src/rotation/initialize.ts';
+import { begin } from '../../../src/rotation/phases.ts';
 import type { RotationPorts } from '../../../src/rotation/ports.ts';
 import { START } from '../../support/events.ts';
 import { MemoryLog } from '../../support/memory-log.ts';
@@ -104,6 +105,13 @@ export async function fresh(): Promise<World> {
   return world;
 }
 
+/** A host with nothing, and a log that knows nothing. */
+export async function empty(): Promise<World> {
+  const world = { folder: `${root}/${(worlds += 1)}`, log: new MemoryLog() };
+  await mkdir(world.folder);
+  return world;
+}
+
 /** The same files and the same log once more, so that each cut begins where the phase begins. */
 export async function copyOf(world: World): Promise<World> {
   const copy = { folder: `${root}/${(worlds += 1)}`, log: new MemoryLog() };
@@ -137,7 +145,7 @@ export async function stateOf(world: World) {
           serving: order(loaded.pki.serving.issuerCaSha256),
         }
       : loaded.problem.code,
-    keyIsPrivate: (await readFile(paths.caKey, 'utf8')).includes('PRIVATE KEY'),
+    keyIsPrivate: names.includes('ca.key') && (await readFile(paths.caKey, 'utf8')).includes('PRIVATE KEY'),
   };
 }
 

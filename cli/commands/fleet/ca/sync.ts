@@ -1,4 +1,5 @@
 import { Flags } from '@oclif/core';
+import { refused } from '../../../../src/rotation/outcome.ts';
 import { settle } from '../../../../src/rotation/settle.ts';
 import { CaCommand } from '../../../rotation.ts';
 
@@ -20,7 +21,7 @@ export default class FleetCaSync extends CaCommand {
     const { flags } = await this.parse(FleetCaSync);
     return this.runPhase(flags, async (ports) => {
       const ca = await ports.readCa();
-      if (ca === undefined) return { kind: 'refused', refusal: { code: 'ca_not_initialized', details: {} } };
+      if (ca === undefined) return refused('ca_not_initialized');
       return settle(ports, ca, flags.from);
     });
   }

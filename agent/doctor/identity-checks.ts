@@ -53,6 +53,8 @@ export async function certificateCheck({ config, identity }: CheckContext): Prom
   const until = certificate.validToDate.getTime();
   if (now < from) return fail(`not valid before ${certificate.validFromDate.toISOString()}: is the clock behind?`);
   if (now >= until) return fail(`expired at ${certificate.validToDate.toISOString()}, or the clock is ahead`);
-  const detail = `valid for ${((until - now) / MS_PER_HOUR).toFixed(1)} h more`;
+  // As `fleet certificates list` cuts it, so that an operator sees whether the gateway's list tells of this host.
+  const serial = certificate.serialNumber.toLowerCase().slice(0, 12);
+  const detail = `serial ${serial}, valid for ${((until - now) / MS_PER_HOUR).toFixed(1)} h more`;
   return (until - now) / (until - from) < OVERDUE_LIFE ? warn(`${detail}; its renewal is overdue`) : pass(detail);
 }

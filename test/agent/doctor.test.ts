@@ -118,7 +118,9 @@ describe('pushleft-agent doctor', () => {
       await using agent = host.start('enroll');
       await agent.exited;
     }
-    expect((await doctor(host)).found('certificate')).toMatch(/^warn: valid for 4\.\d h more; its renewal is overdue$/);
+    expect((await doctor(host)).found('certificate')).toMatch(
+      /^warn: serial [0-9a-f]{12}, valid for 4\.\d h more; its renewal is overdue$/,
+    );
   });
 
   test('the gateway gone: its check says why, the others are made all the same', async () => {

@@ -1,8 +1,9 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { cp } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPool, READER_LIMITS } from '../../src/database/connect.ts';
@@ -15,6 +16,7 @@ import { commandsOf, type DocumentedCommand } from './support/console-blocks.ts'
 import { type RunningUp, startUp } from './support/local-fleet.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
+const VICTIM = 'app-fsn1-1';
 const AGENT = join(ROOT, 'agent/bin/pushleft-agent.js');
 
 const cleanup = new AsyncDisposableStack();
@@ -32,14 +34,19 @@ beforeAll(async () => {
 
 afterAll(() => cleanup.disposeAsync());
 
-/** What has gone wrong before each runbook is taken out, and what its reader would wait for in between. */
-const drills: Readonly<Record<string, () => Promise<void>>> = {
-  'half-finished-rotation.md': beginAndDie,
-  'ca-rotation.md': nothingWrong,
-  'stolen-agent-key.md': nothingWrong,
-  'gateway-certificate-expired.md': nothingWrong,
-  'stolen-ca-key.md': nothingWrong,
-  'whole-fleet-expired.md': revokeAll,
+/** What has gone wrong before a runbook is taken out, and what is looked at once it was followed. */
+interface Drill {
+  readonly goWrong?: () => Promise<void>;
+  readonly afterwards?: () => Promise<void>;
+}
+
+const drills: Readonly<Record<string, Drill>> = {
+  'half-finished-rotation.md': { goWrong: beginAndDie },
+  'ca-rotation.md': {},
+  'stolen-agent-key.md': { goWrong: stealAndRenewFirst, afterwards: thiefIsOut },
+  'gateway-certificate-expired.md': {},
+  'stolen-ca-key.md': {},
+  'whole-fleet-expired.md': { goWrong: revokeAll },
 };
 
 test('every runbook has its drill', () =>
@@ -49,15 +56,14 @@ test('every runbook has its drill', () =>
       .toSorted(),
   ).toEqual(Object.keys(drills).toSorted()));
 
-describe.each(Object.entries(drills))('docs/runbooks/%s', (name, goWrong) => {
+describe.each(Object.entries(drills))('docs/runbooks/%s', (name, { goWrong, afterwards }) => {
   test('tried: every command works, and the fleet is whole afterwards', { timeout: 180_000 }, async () => {
-    await goWrong();
+    await goWrong?.();
     for (const command of commandsOf(`docs/runbooks/${name}`)) await run(command);
+    await afterwards?.();
     expect(await agentsOut()).toEqual([]);
   });
 });
-
-async function nothingWrong(): Promise<void> {}
 
 /** The operator's terminal dies right after the rotation has begun; the agents are asleep, so that nothing is issued by the new CA. */
 async function beginAndDie(): Promise<void> {
@@ -71,6 +77,40 @@ async function beginAndDie(): Promise<void> {
   });
   begun.kill('SIGKILL');
   await closed;
+}
+
+/** The host's identity is copied while its agent sleeps; whoever has the copy renews, which is due in a rotation, and leases first. */
+async function stealAndRenewFirst(): Promise<void> {
+  const machine = await machineOf(VICTIM);
+  signalAgents('SIGSTOP', VICTIM);
+  await cp(join(machine, dirname(HOST_PATHS.enrollmentSecret)), thiefsCopy(), {
+    recursive: true,
+    verbatimSymlinks: true,
+  });
+  expect(await runCli(['fleet', 'ca', 'rotate', '--begin'], { cwd: folder })).toMatchObject({ code: 0 });
+  expect(await runAgent(VICTIM, ['renew-certificate'], thiefsCopy())).toMatchObject({ code: 0 });
+  const thief = startAgent(machine, ['run'], thiefsCopy());
+  await waitFor(
+    async () =>
+      (await count(
+        `SELECT FROM fleet.fleet_node_certificates JOIN fleet.fleet_nodes USING (node_id)
+         WHERE name = $1 AND cause = 'renewal' AND issuer_ca_sha256 = (SELECT issuing_ca_sha256 FROM fleet.fleet_ca) AND ${USABLE}`,
+        [VICTIM],
+      )) === 1,
+    { what: 'the thief has leased', deadlineMs: 60_000 },
+  );
+  thief.kill('SIGKILL');
+  await once(thief, 'close');
+  signalAgents('SIGCONT', VICTIM);
+  expect(await runAgent(VICTIM, ['doctor', '--json'])).toMatchObject({ code: 1 });
+  expect(await runAgent(VICTIM, ['doctor', '--json'], thiefsCopy())).toMatchObject({ code: 0 });
+}
+
+/** What the thief holds is worth nothing; then the rotation that made the renewal due is ended. */
+async function thiefIsOut(): Promise<void> {
+  expect(await runAgent(VICTIM, ['renew-certificate'], thiefsCopy())).toMatchObject({ code: 1 });
+  await moved();
+  expect(await runCli(['fleet', 'ca', 'rotate', '--complete'], { cwd: folder })).toMatchObject({ code: 0 });
 }
 
 /** As if two days had passed: nothing of any node is in force. */
@@ -88,22 +128,33 @@ async function run({ line, node, args }: DocumentedCommand): Promise<void> {
   if (node !== undefined) await used(node);
 }
 
-/** Runs the agent's program on a machine of the stub, with what the machine was told at its boot. */
-async function runAgent(name: string, args: readonly string[]) {
+/** Runs the agent's program on a machine of the stub, with what the machine was told at its boot; on its own state, or on a copy. */
+async function runAgent(name: string, args: readonly string[], state?: string) {
+  const agent = startAgent(await machineOf(name), args, state);
+  const [stdout, stderr, [code]] = await Promise.all([text(agent.stdout), text(agent.stderr), once(agent, 'close')]);
+  return { code, stdout, stderr };
+}
+
+function startAgent(machine: string, args: readonly string[], state?: string) {
+  const env = state === undefined ? {} : { PUSHLEFT_AGENT_STATE_DIR: state };
+  const environment = ['--environment-file', join(machine, HOST_PATHS.environment)];
+  return spawn(process.execPath, [AGENT, ...args, ...environment], { cwd: folder, env });
+}
+
+async function machineOf(name: string): Promise<string> {
   const { rows } = await pool.query<{ server_id: number }>('SELECT server_id FROM fleet.fleet_nodes WHERE name = $1', [
     name,
   ]);
-  const machine = join(stubPlaces(up.stateDir).machinesDir, String(rows[0]?.server_id), 'root');
-  const environment = ['--environment-file', join(machine, HOST_PATHS.environment)];
-  const run = promisify(execFile)(process.execPath, [AGENT, ...args, ...environment], { cwd: folder, env: {} });
-  return run.then(
-    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
-    (error: { code: number; stdout: string; stderr: string }) => error,
-  );
+  return join(stubPlaces(up.stateDir).machinesDir, String(rows[0]?.server_id), 'root');
 }
 
-function signalAgents(signal: NodeJS.Signals): void {
-  for (const { process: machine } of recordedMachines(up.stateDir)) process.kill(-machine.pid, signal);
+const thiefsCopy = () => join(folder, 'thief');
+
+/** To all agents, or to that of one node. */
+function signalAgents(signal: NodeJS.Signals, only?: string): void {
+  for (const { name, process: machine } of recordedMachines(up.stateDir)) {
+    if (only === undefined || name === `machine ${only}`) process.kill(-machine.pid, signal);
+  }
 }
 
 async function count(query: string, values: unknown[] = []): Promise<number> {

@@ -110,6 +110,10 @@ const refusals = {
     message: '{node_count} nodes would be locked out, or gateways would turn agents away',
     remedy: 'wait for the nodes that renew, re-enrol the others (`fleet reenroll`), and look at `fleet ca status`',
   },
+  ca_not_served_everywhere: {
+    message: 'the rotation is completed, and these gateways still serve a certificate of the old CA: {gateways}',
+    remedy: 'run `pushleft-controller fleet ca sync` on their hosts, or stop them; then run --complete again',
+  },
   ca_rotation_too_large: {
     message: '{certificates} certificates of the old CA would have to be revoked at once',
     remedy: 'revoke those of lost nodes first: `pushleft-controller fleet certificates revoke`',

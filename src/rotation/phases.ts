@@ -57,7 +57,7 @@ async function letIssue(ports: RotationPorts, ca: CaState, waitMs: number): Prom
   const lacking = [next, ca.current_ca_sha256].find((sha256) => !held.has(sha256));
   if (lacking !== undefined) return onRecord(ports, 'issue', keyMissing(lacking));
   const trusts = ({ trusted }: LiveGateway) => trusted.includes(next);
-  if (await gatewaysFollow(ports, trusts, waitMs, 'trust the new CA')) {
+  if ((await gatewaysBehind(ports, trusts, waitMs, 'trust the new CA')).length === 0) {
     const installed = await installNext(ports, ca);
     if (installed.kind !== 'done') return installed;
   }
@@ -68,25 +68,34 @@ async function letIssue(ports: RotationPorts, ca: CaState, waitMs: number): Prom
   return settle(ports, (await ports.readCa()) ?? ca);
 }
 
-/** Ends a rotation: refused, with everybody it would lock out, or the old CA is gone. Finishes one that was cut off after its decision. */
+/**
+ * Ends a rotation: refused, with everybody it would lock out, or the old CA is gone. Finishes one that was cut off after its decision. It
+ * is not done before every live gateway serves a certificate of the new CA: agents that enrol from now on believe no other.
+ */
 export async function complete(ports: RotationPorts, waitMs: number): Promise<RotationOutcome> {
   const ca = await ports.readCa();
   if (ca === undefined) return refused('ca_not_initialized');
-  if (await hasEnded(ports, ca, 'completed')) return settle(ports, ca);
+  if (await hasEnded(ports, ca, 'completed')) return finishCompletion(ports, ca, waitMs);
   const next = ca.next_ca_sha256;
-  if (next !== null && !(await ports.files.held(pemsOf(ca))).has(next))
+  if (next !== null && !(await ports.files.held(pemsOf(ca))).has(next)) {
     return onRecord(ports, 'complete', keyMissing(next));
+  }
   const outcome = await ports.execute(completeRotationCommand, {});
   if (!outcome.ok) return { kind: 'refused', refusal: outcome.refusal };
   ports.say(
     `the old CA is not trusted any more, ${Number(outcome.reply['revoked'])} certificates are revoked`,
     outcome.events,
   );
-  const settled = await settle(ports, (await ports.readCa()) ?? ca);
+  const finished = await finishCompletion(ports, (await ports.readCa()) ?? ca, waitMs);
+  return finished.kind === 'done' ? done(true) : finished;
+}
+
+async function finishCompletion(ports: RotationPorts, ca: CaState, waitMs: number): Promise<RotationOutcome> {
+  const settled = await settle(ports, ca);
   if (settled.kind !== 'done') return settled;
-  const serves = ({ servingIssuer }: LiveGateway) => servingIssuer === ca.next_ca_sha256;
-  await gatewaysFollow(ports, serves, waitMs, 'serve a certificate of the new CA');
-  return done(true);
+  const serves = ({ servingIssuer }: LiveGateway) => servingIssuer === ca.current_ca_sha256;
+  const behind = await gatewaysBehind(ports, serves, waitMs, 'serve a certificate of the new CA');
+  return behind.length === 0 ? settled : refused('ca_not_served_everywhere', { gateways: behind });
 }
 
 /** Takes a rotation back. Finishes one that was cut off after its decision. */
@@ -143,21 +152,17 @@ async function hasEnded(ports: RotationPorts, ca: CaState, as: 'completed' | 'ab
   return ca.rotation_id === null && (await ports.lastRotation())?.status === as;
 }
 
-/** Waits until every live gateway does as asked; says who does not. */
-async function gatewaysFollow(
+/** Waits until every live gateway does as asked. Answers the names of those that do not. */
+async function gatewaysBehind(
   ports: RotationPorts,
   follows: (gateway: LiveGateway) => boolean,
   waitMs: number,
   what: string,
-): Promise<boolean> {
+): Promise<readonly string[]> {
   for (let waitedMs = 0; ; waitedMs += LOOK_MS) {
-    const behind = (await ports.liveGateways()).filter((gateway) => !follows(gateway));
-    if (behind.length === 0) return true;
-    if (waitedMs === 0) ports.say(`waiting until all gateways ${what}`);
-    if (waitedMs >= waitMs) {
-      ports.say(`these gateways do not ${what}: ${behind.map(({ program }) => program).join(', ')}`);
-      return false;
-    }
+    const behind = (await ports.liveGateways()).flatMap((gateway) => (follows(gateway) ? [] : [gateway.program]));
+    if (behind.length === 0 || waitedMs >= waitMs) return behind;
+    if (waitedMs === 0) ports.say(`waiting until all gateways ${what}: ${behind.join(', ')}`);
     await ports.pause(LOOK_MS);
   }
 }

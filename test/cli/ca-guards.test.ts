@@ -90,10 +90,25 @@ describe('fleet ca, guarded', () => {
     });
   });
 
+  test('complete while a gateway with files of its own serves the old CA: exit 1 names it and the remedy; once it is gone, 0', async () => {
+    const { rows } = await database.pool.query('SELECT trusted, current_ca_sha256 FROM fleet.fleet_ca');
+    const trusted_ca_sha256s = rows[0].trusted.map(({ sha256 }: { sha256: string }) => sha256);
+    const pki = { trusted_ca_sha256s, serving: { issuer_ca_sha256: rows[0].current_ca_sha256 } };
+    await database.pool.query(
+      `INSERT INTO telemetry.programs VALUES ('gateway@apart:1', 'gateway', $1, now(), now() + interval '1 minute')`,
+      [JSON.stringify({ pki })],
+    );
+    const complete = () => runCli(['fleet', 'ca', 'rotate', '--complete', '--wait', '0'], { env });
+    const { code, stderr } = await complete();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/is completed, and these gateways .*: gateway@apart:1\n.*fleet ca sync/);
+    await database.pool.query('DELETE FROM telemetry.programs');
+    expect(await complete()).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing to do') });
+  });
+
   test('a host that lost its CA key: init with names is refused and makes none, sync says what to carry and takes it', async () => {
     await using elsewhere = await temporaryDirectory();
     const ca = (...args: string[]) => runCli(['fleet', 'ca', ...args], { env });
-    expect(await ca('rotate', '--complete')).toMatchObject({ code: 0, stderr: '' });
     await rename(pki.caKey, `${elsewhere.path}/carried.key`);
     const missing = { code: 1, stderr: expect.stringContaining('key') };
     expect(await ca('init', '--dns', 'localhost')).toMatchObject(missing);

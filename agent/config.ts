@@ -3,9 +3,13 @@ import { isAbsolute, resolve } from 'node:path';
 import * as v from 'valibot';
 import { NodeId } from '../src/protocol/identifiers.ts';
 import { LEASE_WAIT_MAX_SECONDS } from '../src/protocol/limits.ts';
+import type { IngressBind } from './ingress/ingress.ts';
 
 /** How the host runs workloads: containers, or plain processes where there is no Docker. */
 export type Runtime = 'docker' | 'process';
+
+/** What serves hostnames on the host: the agent itself, or a Caddy beside it. */
+export type IngressKind = 'embedded' | 'caddy';
 
 /** Everything an agent is told from outside; DESIGN §6. */
 export interface AgentConfig {
@@ -21,6 +25,12 @@ export interface AgentConfig {
   readonly dockerSocket: string;
   /** The address that workloads are reached at; undefined: found out (runtime/advertise-address.ts). */
   readonly advertiseAddress: string | undefined;
+  /** Null where the host serves no hostnames. */
+  readonly ingress: IngressKind | null;
+  /** Where the ingress listens. */
+  readonly ingressBind: IngressBind;
+  /** Origin of Caddy's admin API. */
+  readonly caddyAdmin: URL;
   /** How long the gateway may hold a lease request until there is a job. */
   readonly leaseWaitSeconds: number;
   /** Distance of two looks at whether the certificate is due for renewal. */
@@ -59,6 +69,9 @@ function parseConfig(env: Environment): AgentConfig {
     runtime: read(env, 'PUSHLEFT_RUNTIME', 'docker', runtime),
     dockerSocket: read(env, 'PUSHLEFT_DOCKER_SOCKET', '/var/run/docker.sock', absolutePath),
     advertiseAddress: readOptional(env, 'PUSHLEFT_AGENT_ADVERTISE_ADDRESS', ipAddress),
+    ingress: read(env, 'PUSHLEFT_INGRESS', 'none', ingress),
+    ingressBind: read(env, 'PUSHLEFT_INGRESS_BIND', '0.0.0.0:80', bind),
+    caddyAdmin: read(env, 'PUSHLEFT_CADDY_ADMIN', 'http://127.0.0.1:2019', loopbackOrigin),
     leaseWaitSeconds: read(env, 'PUSHLEFT_AGENT_LEASE_WAIT_SECONDS', '20', seconds(0, LEASE_WAIT_MAX_SECONDS)),
     renewCheckSeconds: read(env, 'PUSHLEFT_AGENT_RENEW_CHECK_SECONDS', '600', seconds(1, 86_400)),
     stopGraceSeconds: read(env, 'PUSHLEFT_AGENT_STOP_GRACE_SECONDS', '20', seconds(0, 3_600)),
@@ -88,6 +101,30 @@ const absolutePath: Parse<string> = (text) =>
 
 const runtime: Parse<Runtime> = (text) =>
   text === 'docker' || text === 'process' ? { value: text } : { expects: 'docker or process' };
+
+const ingress: Parse<IngressKind | null> = (text) => {
+  if (text === 'none') return { value: null };
+  return text === 'embedded' || text === 'caddy' ? { value: text } : { expects: 'none, embedded or caddy' };
+};
+
+const bind: Parse<IngressBind> = (text) => {
+  const parts = /^(?:\[([0-9a-f:.]+)\]|([0-9.]+)):(\d{1,5})$/i.exec(text);
+  const host = parts?.[1] ?? parts?.[2] ?? '';
+  const port = Number(parts?.[3]);
+  return isIP(host) !== 0 && port >= 1 && port <= 65_535
+    ? { value: { host, port } }
+    : { expects: 'an IP address and a port, such as 0.0.0.0:80' };
+};
+
+/** Whoever reaches the admin API can have Caddy serve anything. */
+const loopbackOrigin: Parse<URL> = (text) => {
+  const url = URL.parse(text);
+  const isOrigin = url !== null && url.protocol === 'http:' && `${url.origin}/` === url.href;
+  const isLoopback = url !== null && (url.hostname === '[::1]' || url.hostname.startsWith('127.'));
+  return isOrigin && isLoopback
+    ? { value: url }
+    : { expects: 'an http origin on a loopback address, such as http://127.0.0.1:2019' };
+};
 
 const ipAddress: Parse<string> = (text) => (isIP(text) === 0 ? { expects: 'an IP address' } : { value: text });
 

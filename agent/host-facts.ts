@@ -5,7 +5,7 @@ import * as v from 'valibot';
 import { BootId } from '../src/protocol/identifiers.ts';
 import type { HostFacts } from '../src/protocol/lease.ts';
 import { toBoundedText } from '../src/protocol/text.ts';
-import type { Runtime } from './config.ts';
+import type { IngressKind, Runtime } from './config.ts';
 
 const BYTES_PER_MB = 1024 ** 2;
 const BYTES_PER_GB = 1024 ** 3;
@@ -17,10 +17,17 @@ export interface HostFactsSources {
   readonly dockerSocket: string;
   /** How the host runs workloads. */
   readonly runtime: Runtime;
+  /** What serves hostnames on it. */
+  readonly ingress: IngressKind | null;
 }
 
 /** Answers the facts of now, but for Docker's version, which is asked for once in a process. */
-export function hostFactsReader({ stateDir, dockerSocket, runtime }: HostFactsSources): () => Promise<HostFacts> {
+export function hostFactsReader({
+  stateDir,
+  dockerSocket,
+  runtime,
+  ingress,
+}: HostFactsSources): () => Promise<HostFacts> {
   let dockerVersion: Promise<string | null> | undefined;
   return async () => {
     dockerVersion ??= probeDockerVersion(dockerSocket).catch(() => null);
@@ -32,6 +39,7 @@ export function hostFactsReader({ stateDir, dockerSocket, runtime }: HostFactsSo
       docker_version: await dockerVersion,
       bridge_netfilter: await readBridgeNetfilter(),
       runtime,
+      ingress,
     };
   };
 }

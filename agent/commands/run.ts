@@ -8,6 +8,7 @@ import { GatewayClient } from '../gateway-client.ts';
 import { GatewayConnection } from '../gateway-connection.ts';
 import { hostFactsReader, readBootId } from '../host-facts.ts';
 import { type Identity, IdentityStore } from '../identity-store.ts';
+import { createIngress } from '../ingress/create-ingress.ts';
 import { type JobHandlers, runLeasedJob } from '../job-runner.ts';
 import { diagnoseHost } from '../jobs/diagnose-host.ts';
 import { createWorkloads } from '../jobs/workload-handlers.ts';
@@ -75,7 +76,12 @@ async function work(
   const abandoned = new AbortController();
   const ending = AbortSignal.any([stopping, abandoned.signal]);
   const workloads = createWorkloads(config, gateway, systemTime);
-  const handlers: JobHandlers = { diagnose_host: diagnoseHost(config), ...workloads.handlers };
+  const ingress = await createIngress(config, systemTime, log);
+  const handlers: JobHandlers = {
+    diagnose_host: diagnoseHost(config),
+    ...workloads.handlers,
+    ...(ingress === undefined ? {} : { publish_ingress: ingress.publish }),
+  };
   const job = {
     gateway,
     handlers,
@@ -91,7 +97,10 @@ async function work(
     facts: hostFactsReader(config),
     memory: await LeaseMemory.open(diskFs, config.stateDir),
     runJob: (lease: Lease) => runLeasedJob(lease, job, ending),
-    tend: (signal: AbortSignal) => tendServices(workloads.runtime, log, signal),
+    tend: async (signal: AbortSignal) => {
+      await tendServices(workloads.runtime, log, signal);
+      await ingress?.tend(signal);
+    },
     cleanup: new Cleanup(workloads.runtime, log),
     kinds: jobKinds.filter((kind) => handlers[kind] !== undefined),
     time: systemTime,
@@ -106,7 +115,7 @@ async function work(
   const [end] = await Promise.all([
     runRenewalLoop(renewing, ending).finally(abandon),
     runLeaseLoop(leasing, ending).finally(abandon),
-  ]);
+  ]).finally(() => ingress?.close());
   return end;
 }
 

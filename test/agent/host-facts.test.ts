@@ -18,15 +18,26 @@ describe('hostFactsReader', () => {
       stateDir: folder.path,
       dockerSocket: `${folder.path}/docker.sock`,
       runtime: 'process',
+      ingress: 'embedded',
     })();
     expect(v.parse(HostFacts, facts)).toEqual(facts);
-    expect(facts).toMatchObject({ docker_version: null, data_disk_free_gb: null, runtime: 'process' });
+    expect(facts).toMatchObject({
+      docker_version: null,
+      data_disk_free_gb: null,
+      runtime: 'process',
+      ingress: 'embedded',
+    });
   });
 
   test('a data directory: its free space, a whole number', async () => {
     await using folder = await temporaryDirectory();
     await mkdir(`${folder.path}/data`);
-    const facts = await hostFactsReader({ stateDir: folder.path, dockerSocket: '/nowhere', runtime: 'process' })();
+    const facts = await hostFactsReader({
+      stateDir: folder.path,
+      dockerSocket: '/nowhere',
+      runtime: 'process',
+      ingress: null,
+    })();
     expect(facts.data_disk_free_gb).toSatisfy((gb) => Number.isSafeInteger(gb) && gb >= 0);
   });
 
@@ -34,7 +45,7 @@ describe('hostFactsReader', () => {
     await using folder = await temporaryDirectory();
     const dockerSocket = `${folder.path}/docker.sock`;
     await using daemon = await startDockerDaemon(dockerSocket, '{"Version":"29.0.1","Os":"linux"}');
-    const read = hostFactsReader({ stateDir: folder.path, dockerSocket, runtime: 'docker' });
+    const read = hostFactsReader({ stateDir: folder.path, dockerSocket, runtime: 'docker', ingress: null });
     expect([(await read()).docker_version, (await read()).docker_version]).toEqual(['29.0.1', '29.0.1']);
     expect(daemon.asked()).toBe(1);
   });
@@ -46,7 +57,7 @@ describe('hostFactsReader', () => {
       const dockerSocket = `${folder.path}/docker.sock`;
       await using _daemon = await startDockerDaemon(dockerSocket, answer);
       const startedMs = performance.now();
-      const facts = await hostFactsReader({ stateDir: folder.path, dockerSocket, runtime: 'docker' })();
+      const facts = await hostFactsReader({ stateDir: folder.path, dockerSocket, runtime: 'docker', ingress: null })();
       expect(facts.docker_version).toBe(null);
       expect(performance.now() - startedMs).toBeLessThan(10_000);
     },

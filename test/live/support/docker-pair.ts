@@ -23,6 +23,7 @@ export async function dockerPair(): Promise<Pair> {
     ingressEnv: () => ({
       PUSHLEFT_RUNTIME: 'process',
       PUSHLEFT_INGRESS: 'caddy',
+      PUSHLEFT_INGRESS_BIND: `127.0.0.1:${caddy.port}`,
       PUSHLEFT_CADDY_ADMIN: caddy.adminUrl,
     }),
     ingressPort: caddy.port,

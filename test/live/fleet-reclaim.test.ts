@@ -16,10 +16,12 @@ import { embeddedPair } from './support/embedded-pair.ts';
 import { errorWindowMs, get, type HttpLoad, startHttpLoad } from './support/http-load.ts';
 import type { Pair } from './support/pair.ts';
 
-const LOST_AFTER_SECONDS = 5;
+const LOST_AFTER_SECONDS = 7;
 const HOSTNAME = 'shop.example.com';
+const QUICK = { PUSHLEFT_AGENT_LEASE_WAIT_SECONDS: '1' };
 const THRESHOLDS = {
-  PUSHLEFT_NODE_UNHEALTHY_AFTER: '2',
+  // Agents are heard every other second, and a gateway writes once a second what it heard.
+  PUSHLEFT_NODE_UNHEALTHY_AFTER: '5',
   PUSHLEFT_NODE_LOST_AFTER_SECONDS: String(LOST_AFTER_SECONDS),
   PUSHLEFT_ALLOW_SHORT_THRESHOLDS: '1',
 };
@@ -70,9 +72,9 @@ describe.each([
     pair = opened.use(await openPair());
     ingressPort = pair.ingressPort ?? (await freePort());
     const [one, two, ingress] = [
-      await fleet.host(pair.workerEnv),
-      await fleet.host(pair.workerEnv),
-      await fleet.host(pair.ingressEnv(ingressPort)),
+      await fleet.host({ ...QUICK, ...pair.workerEnv }),
+      await fleet.host({ ...QUICK, ...pair.workerEnv }),
+      await fleet.host({ ...QUICK, ...pair.ingressEnv(ingressPort) }),
     ];
     for (const host of [one, two, ingress]) await fleet.enroll(host);
     const running = new Map([one, two, ingress].map((host) => [host.nodeId, fleet.run(host)]));

@@ -36,7 +36,7 @@ interface Standing {
 /**
  * Holds the nodes of a pool back from being lost when so many are silent together that it is more likely the way to them that is broken:
  * more than half of the pool; every node of the fleet; a pool of one together with all of another pool. What was lost within the hour
- * counts as silent, so that a pool which falls away one by one is held too. Ends the hold when no more than a quarter is silent. Nodes
+ * counts as silent, so that a pool which falls away one by one is held too. Ends the hold when no more than a quarter is silent, or one node. Nodes
  * that an operator released do not count for as long as they are silent.
  */
 export function assessLosses(command: AssessLosses, state: LossState, time: DecisionTime): Decision {
@@ -54,7 +54,8 @@ export function assessLosses(command: AssessLosses, state: LossState, time: Deci
       data: { pool, silent_node_ids, pool_size: mine.length },
     });
   }
-  if (together || silent.length * 4 > mine.length) return nothing();
+  // A single one is what a pool may always lose.
+  if (together || silent.length > Math.max(1, mine.length / 4)) return nothing();
   return append(poolStream(pool), { type: 'node_loss_released', data: { pool, cause: 'recovered', node_ids: [] } });
 }
 

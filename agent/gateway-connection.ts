@@ -34,6 +34,8 @@ export class GatewayConnection {
   /** The generation in force on disk when it was last looked at; not the client's own when a refused one is staged. */
   #stagedGeneration: number;
   #acknowledgedGeneration: number | undefined;
+  /** Why former generations could not be removed at the last attempt. */
+  #discardProblem: string | undefined;
   /** Exchanges of the identity come one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -71,15 +73,20 @@ export class GatewayConnection {
     });
   }
 
-  /** The gateway has answered a lease of this client: what came before its identity is of no use any more and is removed. */
+  /** The gateway has answered a lease of this client: what came before its identity is of no use any more and is removed, at the next lease where that fails. */
   async acknowledge({ identity: { generation } }: Pick<GatewayClient, 'identity'>): Promise<void> {
     if (generation === this.#acknowledgedGeneration) return;
     await this.#inTurn(async () => {
-      this.#acknowledgedGeneration = generation;
-      if (generation !== this.#stagedGeneration) return;
-      await this.#deps.store.discardBefore(generation).catch((error: unknown) => {
-        this.#deps.log.error({ reason: describeError(error) }, 'former generations not removed');
-      });
+      try {
+        if (generation === this.#stagedGeneration) await this.#deps.store.discardBefore(generation);
+        this.#acknowledgedGeneration = generation;
+        this.#discardProblem = undefined;
+      } catch (error) {
+        const reason = describeError(error);
+        if (reason !== this.#discardProblem)
+          this.#deps.log.error({ reason }, 'former generations not removed, trying again');
+        this.#discardProblem = reason;
+      }
     });
   }
 

@@ -77,6 +77,7 @@ async function* lines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string>
   let rest = Buffer.alloc(0);
   const decode = (bytes: Uint8Array): string => {
     count += 1;
+    if (bytes.length > MAX_EXPORT_LINE_BYTES) throw tooLong(count);
     try {
       return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
     } catch {
@@ -89,8 +90,11 @@ async function* lines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string>
       yield decode(bytes.subarray(0, end));
       bytes = bytes.subarray(end + 1);
     }
-    if (bytes.length > MAX_EXPORT_LINE_BYTES) throw new ExportLineError(count + 1, 'is too long for an event');
+    if (bytes.length > MAX_EXPORT_LINE_BYTES) throw tooLong(count + 1);
     rest = bytes;
   }
   if (rest.length > 0) yield decode(rest);
 }
+
+const tooLong = (line: number) =>
+  new ExportLineError(line, `is longer than an event can be (${MAX_EXPORT_LINE_BYTES} bytes)`);

@@ -6,6 +6,7 @@ import type { Writable } from 'node:stream';
 import { toExportLine } from '../log/export.ts';
 import { type Queryable, readRows, rowPages } from '../log/postgres/reader.ts';
 import { type ChainPoint, GENESIS } from '../log/prove.ts';
+import { syncFolderOf } from '../pki/atomic-file.ts';
 
 /** Where an export's lines go. */
 export interface ExportTarget {
@@ -65,6 +66,7 @@ export async function writeExportFile<T>(
     // A link, other than a rename, never replaces what somebody has put there meanwhile.
     if (replace) await rename(temporary, path);
     else await link(temporary, path);
+    await syncFolderOf(path);
     return filled;
   } finally {
     await rm(temporary, { force: true });

@@ -23,6 +23,11 @@ export interface PkiHolderOptions {
 }
 
 const RELOAD_MS = 2_000;
+/** Where nothing has changed the answer is known; but for a certificate whose time had not come, and for what failed here and not in the files. */
+const RETRIED: ReadonlySet<PkiError['code'] | undefined> = new Set([
+  'pki_certificate_not_yet_valid',
+  'pki_reload_failed',
+]);
 
 /**
  * The set of PKI files in force. Every 2 s, and whenever it is asked, it reads the files again; a set that has changed is proved in full
@@ -109,15 +114,14 @@ export class PkiHolder implements Disposable {
   async #look(): Promise<void> {
     try {
       const files = await readPkiFiles(this.#paths);
-      // Nothing changed, so the answer is known; but for a certificate whose time had not come.
-      if (files.digest !== this.#digest || this.#error?.code === 'pki_certificate_not_yet_valid') {
+      if (files.digest !== this.#digest || RETRIED.has(this.#error?.code)) {
         this.#digest = files.digest;
         const loading = await provePki(files, this.#now(), this.#current);
         if (loading.ok) this.#replace(loading.pki);
         else this.#keep(loading.problem);
       }
     } catch (error) {
-      this.#log.error({ err: error }, 'reloading the PKI files failed');
+      if (this.#error?.code !== 'pki_reload_failed') this.#log.error({ err: error }, 'reloading the PKI files failed');
       this.#keep({
         code: 'pki_reload_failed',
         message: 'reloading failed for a reason that the log of the gateway tells',

@@ -26,16 +26,14 @@ export async function writeFileAtomic(
     await rm(temporary, { force: true });
     throw error;
   }
-  await before(`fsync folder of ${name}`);
-  await syncDirectory(dirname(path));
+  await syncFolderOf(path, before);
 }
 
 /** Removes a file so that it stays removed; nothing where there is none. */
 export async function removeFileDurably(path: string, before: FileStep = nothingBefore): Promise<void> {
   await before(`remove ${basename(path)}`);
   await rm(path, { force: true });
-  await before(`fsync folder of ${basename(path)}`);
-  await syncDirectory(dirname(path));
+  await syncFolderOf(path, before);
 }
 
 /** Called before a step on the disk, with its name. */
@@ -43,9 +41,10 @@ export type FileStep = (step: string) => Promise<void> | void;
 
 const nothingBefore: FileStep = () => undefined;
 
-/** Makes the names in a directory durable: what was created, renamed or removed in it survives a power cut. */
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
+/** Makes the names in a file's folder durable: what was created, renamed or removed in it survives a power cut. */
+export async function syncFolderOf(path: string, before: FileStep = nothingBefore): Promise<void> {
+  await before(`fsync folder of ${basename(path)}`);
+  const directory = await open(dirname(path), 'r');
   try {
     await directory.sync();
   } finally {

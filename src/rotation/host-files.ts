@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { type FileStep, removeFileDurably, writeFileAtomic } from '../pki/atomic-file.ts';
+import { type FileStep, removeFileDurably, syncFolderOf, writeFileAtomic } from '../pki/atomic-file.ts';
 import { attempt } from '../pki/bundle.ts';
 import { sha256Hex } from '../pki/certificate.ts';
 import { type PkiPaths, previousPath } from '../pki/files.ts';
@@ -21,12 +21,13 @@ export interface HeldCa {
 
 /**
  * The PKI files of one gateway's host. Beside the CA's own two files a rotation keeps `.next` (made, not in force yet) and `.previous` (until
- * the rotation is complete). Every change is atomic, durable and left out where the file is so already, so that whatever is cut off can
- * be run again. `before` is told every step on the disk.
+ * the rotation is complete). Every change is atomic, durable and left out where the file is so already (and a key is nobody else's business),
+ * so that whatever is cut off can be run again. `before` is told every step on the disk.
  */
 export class HostFiles {
   readonly paths: PkiPaths;
   readonly #before: FileStep;
+  readonly #durable = new Set<string>();
   /** What was changed, by file name. */
   readonly changed: string[] = [];
 
@@ -135,21 +136,34 @@ export class HostFiles {
   }
 
   async #put(path: string, text: string, mode: number): Promise<void> {
-    if ((await this.read(path)) === text) return;
+    if ((await this.read(path)) === text && (await isClosedAs(path, mode))) return this.#keep(path);
     await writeFileAtomic(path, text, mode, this.#before);
     this.changed.push(path);
   }
 
   async #remove(path: string): Promise<void> {
-    if ((await this.read(path)) === undefined) return;
+    if ((await this.read(path)) === undefined) return this.#keep(path);
     await removeFileDurably(path, this.#before);
     this.changed.push(path);
+  }
+
+  /** The run that left it so may have died before that was durable; once for a folder is enough, later changes see to themselves. */
+  async #keep(path: string): Promise<void> {
+    const folder = dirname(path);
+    if (this.#durable.has(folder)) return;
+    await syncFolderOf(path, this.#before);
+    this.#durable.add(folder);
   }
 
   async #readAll(paths: readonly string[]): Promise<string[]> {
     const texts = await Promise.all(paths.map((path) => this.read(path)));
     return texts.flatMap((text) => text ?? []);
   }
+}
+
+/** Whether a file is open to nobody beyond a mode. */
+async function isClosedAs(path: string, mode: number): Promise<boolean> {
+  return ((await stat(path)).mode & 0o777 & ~mode) === 0;
 }
 
 /** Where a rotation stages the file of the CA that is to come. */

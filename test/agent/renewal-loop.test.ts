@@ -178,18 +178,18 @@ describe('runRenewalLoop', () => {
 
 describe("a host's wrong clock", () => {
   test.each([
-    [-60_000, 'behind'],
-    [600_000, 'ahead of'],
-    [-600_000, 'behind'],
+    [-60_000, '60 s behind'],
+    [600_000, '600 s ahead of'],
+    [-600_000, '600 s behind'],
   ])(
     '%i ms off: named once with its size, and the certificate is renewed at its point all the same',
-    async (hostAheadMs, side) => {
+    async (hostAheadMs, by) => {
       const time = new VirtualTime(START_MS);
       const agent = startAgent(time, 'a', { hostAheadMs });
       const point = renewalPointMs(agent.window());
       await time.pass(22 * HOUR_MS);
       const [named, ...rest] = agent.lines;
-      expect(named).toMatchObject({ level: 'warn', msg: `this host's clock is ${side} the gateway's` });
+      expect(named).toMatchObject({ level: 'warn', msg: `this host's clock is ${by} the gateway's` });
       expect(Math.abs(Number(named?.['clock_skew_ms']) - hostAheadMs)).toBeLessThanOrEqual(500);
       expect(rest.map(({ msg }) => msg)).toEqual(['certificate renewed']);
       expect((agent.renewals[0] ?? 0) - point).toBeLessThan(1_500);
@@ -214,8 +214,8 @@ describe("a host's wrong clock", () => {
     expect(
       agent.lines.map(({ msg, clock_skew_ms: skewMs }) => [msg, Math.round(Number(skewMs) / 1_000) * 1_000]),
     ).toEqual([
-      ["this host's clock is ahead of the gateway's", 60_000],
-      ["this host's clock is ahead of the gateway's", 600_000],
+      ["this host's clock is 60 s ahead of the gateway's", 60_000],
+      ["this host's clock is 600 s ahead of the gateway's", 600_000],
       ["this host's clock agrees with the gateway's again", 0],
     ]);
   });

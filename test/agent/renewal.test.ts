@@ -140,6 +140,34 @@ describe('a renewal while the agent runs', () => {
     expect(await former.healthz(signal)).toMatchObject({ kind: 'unreachable' });
     await connection.close();
   });
+
+  test('the disk does not let the former generation go: said once, and tried again at each lease', async () => {
+    await using host = await enrolledHost();
+    await renewable(host);
+    let failures = 2;
+    const remove = (path: string) => {
+      if (!path.endsWith('/generations/1') || failures === 0) return diskFs.remove(path);
+      failures -= 1;
+      return Promise.reject(new Error('EIO'));
+    };
+    const store = new IdentityStore({ ...diskFs, remove }, host.stateDir);
+    const identity = await store.current();
+    if (identity === undefined) throw new Error('not enrolled');
+    const gatewayUrl = new URL(host.gateway.gatewayUrl);
+    const { log, lines } = capturedLog();
+    const client = new GatewayClient(gatewayUrl, identity, systemTime);
+    const connection = new GatewayConnection({ nodeId: NODE_ID, gatewayUrl, store, time: systemTime, log }, client, 1);
+    expect(await connection.renew(new AbortController().signal)).toEqual({ kind: 'swapped' });
+    await connection.acknowledge(connection.client);
+    await connection.acknowledge(connection.client);
+    expect(await generations(host)).toEqual(['1', '2']);
+    await connection.acknowledge(connection.client);
+    expect(await generations(host)).toEqual(['2']);
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([
+      expect.objectContaining({ msg: 'former generations not removed, trying again', reason: 'EIO' }),
+    ]);
+    await connection.close();
+  });
 });
 
 describe('pushleft-agent renew-certificate', () => {

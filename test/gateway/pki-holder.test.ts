@@ -122,6 +122,28 @@ test('followers get each new set, and none that is refused', async () => {
   expect(followed).toEqual([next.signer.caSha256]);
 });
 
+test('a follower that fails once: said once, and tried again at each tick until it succeeds', async () => {
+  const followed: string[] = [];
+  let failures = 2;
+  holder.follow((set) => {
+    if (failures > 0) {
+      failures -= 1;
+      throw new Error('no file descriptor is left');
+    }
+    followed.push(set.signer.caSha256);
+  });
+  const next = await writeSet(paths);
+  await ticks.tick();
+  await ticks.tick();
+  expect([holder.error?.code, levels()]).toEqual(['pki_reload_failed', [ERROR, ERROR]]);
+  await ticks.tick();
+  expect([holder.error, followed, holder.current.signer.caSha256]).toEqual([
+    null,
+    [next.signer.caSha256],
+    next.signer.caSha256,
+  ]);
+});
+
 test('a previous CA that is archived and trusted: both sign, by their fingerprints', async () => {
   const next = await writeSet(paths, { trusted: [ca] });
   writeFileSync(previousPath(paths.caCert), ca.certPem);

@@ -9,10 +9,10 @@ const NAMES = { commonName: 'Pushleft gateway', dnsNames: ['localhost'], ipAddre
 
 const phases: readonly [string, () => Promise<World>, (ports: RotationPorts) => Promise<RotationOutcome>, number][] = [
   ['init', empty, (ports) => initialize(ports, NAMES), 24],
-  ['begin', fresh, (ports) => begin(ports, 0), 36],
-  ['complete', begun, (ports) => complete(ports, 0), 16],
-  ['abort', halfBegun, abort, 18],
-  ['abort after the switch', begun, abort, 18],
+  ['begin', fresh, (ports) => begin(ports, 0), 37],
+  ['complete', begun, (ports) => complete(ports, 0), 17],
+  ['abort', halfBegun, abort, 19],
+  ['abort after the switch', begun, abort, 19],
 ];
 
 describe.each(phases)('%s, cut before each step', (name, prepare, phase, expectedSteps) => {

@@ -75,55 +75,84 @@ export async function loadPki(paths: PkiPaths, nowMs: number): Promise<PkiLoadin
 export async function provePki({ paths, read }: PkiFiles, nowMs: number, running?: PkiSet): Promise<PkiLoading> {
   if ('code' in read) return { ok: false, problem: read };
   const { contents, archive } = read;
-  const problem = (code: PkiProblem['code'], file: keyof PkiPaths, reason: string): PkiLoading => {
-    return { ok: false, problem: { code, path: paths[file], message: `${paths[file]}: ${reason}` } };
-  };
-
   const parsed = parseAll(contents);
-  if (typeof parsed === 'string') return problem('pki_file_malformed', parsed, MALFORMED[parsed]);
-  const { ca, gateway, gatewayKey, bundle } = parsed;
+  if (typeof parsed === 'string') return failed(paths, malformed(parsed));
+  const signer = await proveIssuer(contents, parsed, paths);
+  if ('reason' in signer) return failed(paths, signer);
+  const gatewayCa = proveServing(contents, parsed, paths);
+  if ('reason' in gatewayCa) return failed(paths, gatewayCa);
+  const untimely = outOfTime(parsed, nowMs, running);
+  if (untimely !== undefined) return failed(paths, untimely);
+  const { gateway, bundle } = parsed;
+  const previousSigner = archive === undefined ? undefined : await archivedSigner(archive, bundle);
+  return { ok: true, pki: pkiSet(contents, { gateway, gatewayCa, bundle, signer, previousSigner }) };
+}
 
+/** What is wrong, and with which of the files. */
+interface Fault {
+  readonly code: PkiProblem['code'];
+  readonly file: keyof PkiPaths;
+  readonly reason: string;
+}
+
+function failed(paths: PkiPaths, { code, file, reason }: Fault): PkiLoading {
+  return { ok: false, problem: { code, path: paths[file], message: `${paths[file]}: ${reason}` } };
+}
+
+const malformed = (file: keyof PkiPaths): Fault => ({ code: 'pki_file_malformed', file, reason: MALFORMED[file] });
+
+/** The CA's two files belong together, and whom it issues to is let in: its signer. */
+async function proveIssuer(contents: Contents, { ca, bundle }: Parsed, paths: PkiPaths): Promise<Signer | Fault> {
   if (!ca.ca || p256PublicKey(ca.publicKey.export({ format: 'der', type: 'spki' })) === undefined) {
-    return problem('pki_ca_unsuitable', 'caCert', 'not the certificate of a CA with a P-256 key');
+    return { code: 'pki_ca_unsuitable', file: 'caCert', reason: 'not the certificate of a CA with a P-256 key' };
   }
   const signer = attempt(() => fileSigner(contents.caCert, contents.caKey));
-  if (signer === undefined) return problem('pki_file_malformed', 'caKey', MALFORMED.caKey);
+  if (signer === undefined) return malformed('caKey');
   if (!(await signs(signer, ca))) {
-    return problem('pki_ca_key_mismatch', 'caKey', `not the private key of the CA certificate ${paths.caCert}`);
+    const reason = `not the private key of the CA certificate ${paths.caCert}`;
+    return { code: 'pki_ca_key_mismatch', file: 'caKey', reason };
   }
   if (!bundle.some((trusted) => trusted.raw.equals(ca.raw))) {
-    return problem(
-      'pki_ca_not_in_bundle',
-      'trustBundle',
-      `does not hold the issuing CA ${paths.caCert}, so no new agent would be let in`,
-    );
+    const reason = `does not hold the issuing CA ${paths.caCert}, so no new agent would be let in`;
+    return { code: 'pki_ca_not_in_bundle', file: 'trustBundle', reason };
   }
+  return signer;
+}
+
+/** The gateway's two files belong together, and agents believe it: the CA of its certificate. */
+function proveServing(
+  contents: Contents,
+  { gateway, gatewayKey, bundle }: Parsed,
+  paths: PkiPaths,
+): X509Certificate | Fault {
   if (!gateway.checkPrivateKey(gatewayKey)) {
-    return problem(
-      'pki_gateway_key_mismatch',
-      'gatewayKey',
-      `not the private key of the certificate ${paths.gatewayCert}`,
-    );
+    const reason = `not the private key of the certificate ${paths.gatewayCert}`;
+    return { code: 'pki_gateway_key_mismatch', file: 'gatewayKey', reason };
   }
   const gatewayCa = bundle.find((trusted) => issued(trusted, gateway));
   if (gatewayCa === undefined) {
-    return problem(
-      'pki_gateway_issuer_unknown',
-      'gatewayCert',
-      `not issued by a CA of the trust bundle ${paths.trustBundle}, so no agent would believe the gateway`,
-    );
+    const reason = `not issued by a CA of the trust bundle ${paths.trustBundle}, so no agent would believe the gateway`;
+    return { code: 'pki_gateway_issuer_unknown', file: 'gatewayCert', reason };
   }
-  if (!serves(contents, gateway)) return problem('pki_gateway_unsuitable', 'gatewayCert', 'not for a TLS server');
+  if (!serves(contents, gateway)) {
+    return { code: 'pki_gateway_unsuitable', file: 'gatewayCert', reason: 'not for a TLS server' };
+  }
+  return gatewayCa;
+}
+
+/** A certificate that is not valid now, and is not in force already. */
+function outOfTime({ ca, gateway }: Parsed, nowMs: number, running: PkiSet | undefined): Fault | undefined {
   for (const [file, certificate] of [['caCert', ca] as const, ['gatewayCert', gateway] as const]) {
     if (running !== undefined && holds(running, certificate)) continue;
     const { validFromDate: from, validToDate: to } = certificate;
     if (nowMs < from.getTime()) {
-      return problem('pki_certificate_not_yet_valid', file, `not valid before ${from.toISOString()}`);
+      return { code: 'pki_certificate_not_yet_valid', file, reason: `not valid before ${from.toISOString()}` };
     }
-    if (nowMs >= to.getTime()) return problem('pki_certificate_expired', file, `expired at ${to.toISOString()}`);
+    if (nowMs >= to.getTime()) {
+      return { code: 'pki_certificate_expired', file, reason: `expired at ${to.toISOString()}` };
+    }
   }
-  const previousSigner = archive === undefined ? undefined : await archivedSigner(archive, bundle);
-  return { ok: true, pki: pkiSet(contents, { gateway, gatewayCa, bundle, signer, previousSigner }) };
+  return undefined;
 }
 
 const MALFORMED: Record<keyof PkiPaths, string> = {
@@ -146,6 +175,8 @@ function parseAll(contents: Contents) {
   if (bundle === undefined) return 'trustBundle';
   return { ca, gateway, gatewayKey, bundle };
 }
+
+type Parsed = Exclude<ReturnType<typeof parseAll>, string>;
 
 /** What a set is made of once everything is proved. */
 interface Proved {

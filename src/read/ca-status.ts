@@ -1,19 +1,16 @@
 import { type Blocker, mustMove, rotationBlockers } from '../domain/ca/blockers.ts';
 import type { BlockingReason } from '../domain/ca/events.ts';
-import { liveGateways } from '../domain/ca/rotate.ts';
 import type { CaState, RotationState } from '../domain/ca/state.ts';
 import type { NodeState } from '../domain/node/state.ts';
 import type { ProgramRow } from './database.ts';
 import type { FleetView, ViewMoment } from './fleet-view.ts';
-import { type GatewayPki, readGatewayPki } from './gateway-pki.ts';
+import { type LiveGatewayPki, liveGatewayPkis } from './gateway-pki.ts';
 
 /** Far more certificates in force than a fleet of this design has. */
 const WHOLE_FLEET = 100_000;
 
 /** A gateway that is alive, what it says of its files, and the trusted CAs that it lacks. */
-export interface GatewayStatus {
-  readonly program: string;
-  readonly pki: GatewayPki | undefined;
+export interface GatewayStatus extends LiveGatewayPki {
   readonly missing: readonly string[];
 }
 
@@ -63,14 +60,10 @@ export async function readCaStatus(view: FleetView): Promise<CaStatus> {
 }
 
 function gatewayStatuses(programs: readonly ProgramRow[], ca: CaState | undefined, nowMs: number): GatewayStatus[] {
-  const pkiOf = new Map(programs.map(({ program, details }) => [program, readGatewayPki(details)]));
-  const beacons = programs.map(({ program, kind, beacon_at }) => {
-    return { program, kind, beacon_at, trusted_ca_sha256s: pkiOf.get(program)?.trusted_ca_sha256s ?? [] };
-  });
-  return liveGateways(beacons, nowMs).map(({ program, trusted_ca_sha256s }) => ({
-    program,
-    pki: pkiOf.get(program),
-    missing: (ca?.trusted ?? []).flatMap(({ sha256 }) => (trusted_ca_sha256s.includes(sha256) ? [] : [sha256])),
+  const trusted = (ca?.trusted ?? []).map(({ sha256 }) => sha256);
+  return liveGatewayPkis(programs, nowMs).map((gateway) => ({
+    ...gateway,
+    missing: trusted.filter((sha256) => gateway.pki?.trusted_ca_sha256s.includes(sha256) !== true),
   }));
 }
 

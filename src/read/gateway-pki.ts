@@ -1,4 +1,6 @@
 import * as v from 'valibot';
+import { liveGateways } from '../domain/ca/rotate.ts';
+import type { ProgramRow } from './database.ts';
 
 const Fingerprint = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
 const Moment = v.pipe(v.string(), v.isoTimestamp(), v.transform(Date.parse));
@@ -24,4 +26,15 @@ export type GatewayPki = v.InferOutput<typeof GatewayPki>;
 export function readGatewayPki(details: unknown): GatewayPki | undefined {
   const read = v.safeParse(v.object({ pki: GatewayPki }), details);
   return read.success ? read.output.pki : undefined;
+}
+
+/** A gateway that is alive, and what it says of its PKI files. */
+export interface LiveGatewayPki {
+  readonly program: string;
+  readonly pki: GatewayPki | undefined;
+}
+
+/** The gateways among programs that are alive at a moment (ms, of the database's clock). */
+export function liveGatewayPkis(programs: readonly ProgramRow[], nowMs: number): LiveGatewayPki[] {
+  return liveGateways(programs, nowMs).map(({ program, details }) => ({ program, pki: readGatewayPki(details) }));
 }

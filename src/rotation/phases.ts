@@ -8,9 +8,10 @@ import type { CaState } from '../domain/ca/state.ts';
 import type { EventData } from '../domain/event/catalogue.ts';
 import { makeCa, makeKeyPem } from '../pki/authority.ts';
 import { parseCertificate } from '../pki/bundle.ts';
+import type { LiveGatewayPki } from '../read/gateway-pki.ts';
 import type { HeldCa, HostFiles } from './host-files.ts';
 import { done, onRecord, type RotationOutcome, refused } from './outcome.ts';
-import type { LiveGateway, RotationPorts } from './ports.ts';
+import type { RotationPorts } from './ports.ts';
 import { installNext, keyMissing, pemsOf, reissue, settle } from './settle.ts';
 
 const LOOK_MS = 250;
@@ -56,7 +57,7 @@ async function letIssue(ports: RotationPorts, ca: CaState, waitMs: number): Prom
   const held = await ports.files.held(pemsOf(ca));
   const lacking = [next, ca.current_ca_sha256].find((sha256) => !held.has(sha256));
   if (lacking !== undefined) return onRecord(ports, 'issue', keyMissing(lacking));
-  const trusts = ({ trusted }: LiveGateway) => trusted.includes(next);
+  const trusts = ({ pki }: LiveGatewayPki) => pki?.trusted_ca_sha256s.includes(next) === true;
   if ((await gatewaysBehind(ports, trusts, waitMs, 'trust the new CA')).length === 0) {
     const installed = await installNext(ports, ca);
     if (installed.kind !== 'done') return installed;
@@ -93,7 +94,7 @@ export async function complete(ports: RotationPorts, waitMs: number): Promise<Ro
 async function finishCompletion(ports: RotationPorts, ca: CaState, waitMs: number): Promise<RotationOutcome> {
   const settled = await settle(ports, ca);
   if (settled.kind !== 'done') return settled;
-  const serves = ({ servingIssuer }: LiveGateway) => servingIssuer === ca.current_ca_sha256;
+  const serves = ({ pki }: LiveGatewayPki) => pki?.serving.issuer_ca_sha256 === ca.current_ca_sha256;
   const behind = await gatewaysBehind(ports, serves, waitMs, 'serve a certificate of the new CA');
   return behind.length === 0 ? settled : refused('ca_not_served_everywhere', { gateways: behind });
 }
@@ -155,7 +156,7 @@ async function hasEnded(ports: RotationPorts, ca: CaState, as: 'completed' | 'ab
 /** Waits until every live gateway does as asked. Answers the names of those that do not. */
 async function gatewaysBehind(
   ports: RotationPorts,
-  follows: (gateway: LiveGateway) => boolean,
+  follows: (gateway: LiveGatewayPki) => boolean,
   waitMs: number,
   what: string,
 ): Promise<readonly string[]> {

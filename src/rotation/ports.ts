@@ -1,13 +1,7 @@
 import type { CaState, RotationState } from '../domain/ca/state.ts';
+import type { LiveGatewayPki } from '../read/gateway-pki.ts';
 import type { AppendedEvent, CommandDefinition, CommandOutcome } from '../transactor/command.ts';
 import type { HostFiles } from './host-files.ts';
-
-/** What a live gateway says of itself. */
-export interface LiveGateway {
-  readonly program: string;
-  readonly trusted: readonly string[];
-  readonly servingIssuer: string | null;
-}
 
 /** Everything that a rotation touches, so that a test can cut it at every file, event and look. */
 export interface RotationPorts {
@@ -18,7 +12,7 @@ export interface RotationPorts {
   readonly readCa: () => Promise<CaState | undefined>;
   /** The rotation that was begun last. */
   readonly lastRotation: () => Promise<RotationState | undefined>;
-  readonly liveGateways: () => Promise<readonly LiveGateway[]>;
+  readonly liveGateways: () => Promise<readonly LiveGatewayPki[]>;
   /** Tells people what is being done, and which events that appended. */
   readonly say: (line: string, events?: readonly AppendedEvent[]) => void;
   readonly uuid: () => string;

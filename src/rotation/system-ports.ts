@@ -1,20 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'kysely';
 import type pg from 'pg';
-import { GATEWAY_LIVE_MS } from '../domain/ca/state.ts';
 import type { FileStep } from '../pki/atomic-file.ts';
 import type { PkiPaths } from '../pki/files.ts';
 import { columns, readDatabase } from '../read/database.ts';
+import { liveGatewayPkis } from '../read/gateway-pki.ts';
 import type { CommandActor } from '../transactor/command.ts';
 import type { Transactor } from '../transactor/transactor.ts';
 import { HostFiles } from './host-files.ts';
 import type { RotationPorts } from './ports.ts';
-
-const LIVE_GATEWAYS = `
-  SELECT program, coalesce(details -> 'pki' -> 'trusted_ca_sha256s', '[]') AS trusted,
-         details -> 'pki' -> 'serving' ->> 'issuer_ca_sha256' AS serving_issuer
-  FROM telemetry.programs
-  WHERE kind = 'gateway' AND beacon_at > clock_timestamp() - $1 * interval '1 millisecond' ORDER BY program`;
 
 /** What a rotation runs on outside of tests: the files of this host, the database, the clock. */
 export function systemPorts({
@@ -48,11 +43,9 @@ export function systemPorts({
         .limit(1)
         .executeTakeFirst(),
     async liveGateways() {
-      const { rows } = await pool.query<{ program: string; trusted: string[]; serving_issuer: string | null }>(
-        LIVE_GATEWAYS,
-        [GATEWAY_LIVE_MS],
-      );
-      return rows.map(({ program, trusted, serving_issuer }) => ({ program, trusted, servingIssuer: serving_issuer }));
+      const now = sql<number>`clock_timestamp()`.as('now');
+      const rows = await db.selectFrom('telemetry.programs').selectAll().select(now).orderBy('program').execute();
+      return liveGatewayPkis(rows, rows[0]?.now ?? 0);
     },
     say,
     uuid: randomUUID,

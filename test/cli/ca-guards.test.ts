@@ -91,9 +91,17 @@ describe('fleet ca, guarded', () => {
   });
 
   test('complete while a gateway with files of its own serves the old CA: exit 1 names it and the remedy; once it is gone, 0', async () => {
-    const { rows } = await database.pool.query('SELECT trusted, current_ca_sha256 FROM fleet.fleet_ca');
-    const trusted_ca_sha256s = rows[0].trusted.map(({ sha256 }: { sha256: string }) => sha256);
-    const pki = { trusted_ca_sha256s, serving: { issuer_ca_sha256: rows[0].current_ca_sha256 } };
+    const { rows } = await database.pool.query('SELECT trusted, current_ca_sha256 AS old FROM fleet.fleet_ca');
+    const [{ trusted, old }] = rows;
+    const [now, later] = [new Date().toISOString(), new Date(Date.now() + 86_400_000).toISOString()];
+    const pki = {
+      trusted_ca_sha256s: trusted.map(({ sha256 }: { sha256: string }) => sha256),
+      issuer_ca_sha256: old,
+      previous_issuer_ca_sha256: null,
+      serving: { fingerprint_sha256: old, issuer_ca_sha256: old, not_before: now, not_after: later },
+      loaded_at: now,
+      error: null,
+    };
     await database.pool.query(
       `INSERT INTO telemetry.programs VALUES ('gateway@apart:1', 'gateway', $1, now(), now() + interval '1 minute')`,
       [JSON.stringify({ pki })],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { complete } from '../../src/rotation/phases.ts';
 import type { RotationPorts } from '../../src/rotation/ports.ts';
-import { begun, portsOf, stateOf } from './support/world.ts';
+import { begun, portsOf, saying, stateOf } from './support/world.ts';
 
 const APART = 'gateway@other-host:1';
 
@@ -9,7 +9,7 @@ test('complete, and a gateway with files of its own serves the old CA: named, al
   const world = await begun();
   const ca = await world.log.rows.get('fleet_ca', 'fleet');
   const trusted = (ca?.trusted ?? []).map(({ sha256 }) => sha256);
-  const apart = { program: APART, trusted, servingIssuer: ca?.current_ca_sha256 ?? null };
+  const apart = { program: APART, pki: saying(trusted, ca?.current_ca_sha256 ?? '') };
   const behind: RotationPorts = { ...portsOf(world), liveGateways: () => Promise.resolve([apart]) };
   const refused = { kind: 'refused', refusal: { code: 'ca_not_served_everywhere', details: { gateways: [APART] } } };
 

@@ -150,7 +150,10 @@ export function recordGatewayCertificate(
 }
 
 /** Gateways that are alive, by their beacons. */
-export function liveGateways(gateways: readonly GatewayBeacon[], now: number): readonly GatewayBeacon[] {
+export function liveGateways<T extends Pick<GatewayBeacon, 'kind' | 'beacon_at'>>(
+  gateways: readonly T[],
+  now: number,
+): readonly T[] {
   return gateways.filter(({ kind, beacon_at }) => kind === 'gateway' && now - beacon_at <= GATEWAY_LIVE_MS);
 }
 

@@ -5,6 +5,7 @@ import { CA_STREAM } from '../../../src/domain/stream.ts';
 import { ensureDevelopmentPki } from '../../../src/pki/development-ca.ts';
 import type { PkiPaths } from '../../../src/pki/files.ts';
 import { loadPki } from '../../../src/pki/pki-set.ts';
+import type { GatewayPki } from '../../../src/read/gateway-pki.ts';
 import { HostFiles } from '../../../src/rotation/host-files.ts';
 import { initialize } from '../../../src/rotation/initialize.ts';
 import { begin } from '../../../src/rotation/phases.ts';
@@ -87,13 +88,24 @@ export function portsOf(
     lastRotation: () => Promise.resolve([...world.log.rows.rows('ca_rotations').values()].at(-1)),
     async liveGateways() {
       const loaded = await loadPki(paths, Date.now());
-      const trusted = loaded.ok && !lateGateway ? loaded.pki.trustedCaSha256s : [];
-      return [
-        { program: 'gateway@test:1', trusted, servingIssuer: loaded.ok ? loaded.pki.serving.issuerCaSha256 : null },
-      ];
+      if (!loaded.ok || lateGateway) return [{ program: 'gateway@test:1', pki: undefined }];
+      const { trustedCaSha256s, serving } = loaded.pki;
+      return [{ program: 'gateway@test:1', pki: saying(trustedCaSha256s, serving.issuerCaSha256) }];
     },
     say: () => undefined,
     uuid: () => uuids[world.log.rows.rows('ca_rotations').size] ?? '',
+  };
+}
+
+/** What a gateway says of its files. */
+export function saying(trusted: readonly string[], servingIssuer: string): GatewayPki {
+  return {
+    trusted_ca_sha256s: [...trusted],
+    issuer_ca_sha256: servingIssuer,
+    previous_issuer_ca_sha256: null,
+    serving: { fingerprint_sha256: servingIssuer, issuer_ca_sha256: servingIssuer, not_before: 0, not_after: 0 },
+    loaded_at: START,
+    error: null,
   };
 }
 

@@ -45,6 +45,7 @@ export const refusalExitCodes = {
   ca_not_trusted_everywhere: refused,
   ca_rotation_not_issuing: refused,
   ca_rotation_blocked: refused,
+  ca_bundle_outdated: refused,
   ca_not_served_everywhere: refused,
   ca_rotation_too_large: refused,
   ca_has_issued: refused,

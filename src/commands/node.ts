@@ -1,3 +1,4 @@
+import type { CaState } from '../domain/ca/state.ts';
 import type { Decision, DecisionTime } from '../domain/decision.ts';
 import type { EventData } from '../domain/event/catalogue.ts';
 import { admitNode } from '../domain/node/admit.ts';
@@ -18,6 +19,12 @@ import type { NodeState } from '../domain/node/state.ts';
 import type { CommandDefinition } from '../transactor/command.ts';
 import { certificatesOfNode, nodeByName } from '../transactor/finders.ts';
 import { type AgentCommand, loadAgent } from './agent.ts';
+import { loadCa } from './ca.ts';
+
+interface NodeAndCa {
+  readonly node: NodeState | undefined;
+  readonly ca: CaState | undefined;
+}
 
 /** A command that is decided on one node's row alone. */
 function onNode<C extends { readonly node_id: string }>(
@@ -27,6 +34,21 @@ function onNode<C extends { readonly node_id: string }>(
   return {
     name,
     load: (rows, command) => rows.get('fleet_nodes', command.node_id),
+    decide,
+  };
+}
+
+/** A command that is decided on one node's row and the fleet's CA. */
+function onNodeAndCa<C extends { readonly node_id: string }>(
+  name: string,
+  decide: (command: C, state: NodeAndCa, time: DecisionTime) => Decision,
+): CommandDefinition<C, NodeAndCa> {
+  return {
+    name,
+    async load(rows, { node_id }) {
+      const [node, ca] = await Promise.all([rows.get('fleet_nodes', node_id), loadCa(rows)]);
+      return { node, ca };
+    },
     decide,
   };
 }
@@ -47,9 +69,9 @@ export const requestNodeCommand: CommandDefinition<
 /** See {@link recordCapacity}. */
 export const recordCapacityCommand = onNode('record_capacity', recordCapacity);
 /** See {@link armSecret}. */
-export const armSecretCommand = onNode('arm_secret', armSecret);
+export const armSecretCommand = onNodeAndCa('arm_secret', armSecret);
 /** See {@link armReenrollment}. */
-export const armReenrollmentCommand = onNode('arm_reenrollment', armReenrollment);
+export const armReenrollmentCommand = onNodeAndCa('arm_reenrollment', armReenrollment);
 /** See {@link recordServer}. */
 export const recordServerCommand = onNode('record_server', recordServer);
 /** See {@link recordServerRunning}. */

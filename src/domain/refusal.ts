@@ -110,6 +110,10 @@ const refusals = {
     message: '{node_count} nodes would be locked out, or gateways would turn agents away',
     remedy: 'wait for the nodes that renew, re-enrol the others (`fleet reenroll`), and look at `fleet ca status`',
   },
+  ca_bundle_outdated: {
+    message: 'the CA bundle lacks the CA {ca_sha256}, so its host would believe no gateway',
+    remedy: 'run this again; where PUSHLEFT_FLEET_GATEWAY_CA_FILE is set, bring that file up to date or unset it',
+  },
   ca_not_served_everywhere: {
     message: 'the rotation is completed, and these gateways still serve a certificate of the old CA: {gateways}',
     remedy: 'run `pushleft-controller fleet ca sync` on their hosts, or stop them; then run --complete again',

@@ -79,6 +79,7 @@ const errorOf = {
   ca_not_trusted_everywhere: 'internal',
   ca_rotation_not_issuing: 'internal',
   ca_rotation_blocked: 'internal',
+  ca_bundle_outdated: 'internal',
   ca_not_served_everywhere: 'internal',
   ca_rotation_too_large: 'internal',
   ca_has_issued: 'internal',

@@ -75,18 +75,21 @@ async function beacon(
   );
 }
 
-/** Renews a node by the new CA; `use` tells the log that it leased with the new certificate. Returns the certificate's end (ms). */
-async function renew(nodeId: string, { use }: { use: boolean }): Promise<number> {
-  const certificate_id = hash('sha256', `renewal of ${nodeId}`).slice(0, 16);
-  const fingerprint = hash('sha256', `renewed ${nodeId}`);
+/** Renews the certificate of this name by a CA; `use` tells the log that it leased with the new one. Returns the certificate's end (ms). */
+async function renew(
+  nodeId: string,
+  { use, from = 'fingerprint of', to = 'renewed', by = NEW }: { use: boolean; from?: string; to?: string; by?: string },
+): Promise<number> {
+  const certificate_id = hash('sha256', `${to} of ${nodeId}`).slice(0, 16);
+  const fingerprint = hash('sha256', `${to} ${nodeId}`);
   const tbs_sha256 = hash('sha256', certificate_id);
   const notAfter = Date.now() + DAY_MS;
   await fleet.give(authorizeRenewalCommand, {
-    fingerprint: hash('sha256', `fingerprint of ${nodeId}`),
+    fingerprint: hash('sha256', `${from} ${nodeId}`),
     certificate_id,
     public_key_spki: Buffer.from('another key').toString('base64'),
     tbs_sha256,
-    issuer_ca_sha256: NEW,
+    issuer_ca_sha256: by,
     not_before: Date.now(),
     not_after: notAfter,
   });
@@ -285,11 +288,17 @@ describe('fleet ca status', () => {
     await fleet.give(abortRotationCommand, {});
   });
 
-  test('a node that has moved has a secret that came without the CA: it has moved, and blocks', async () => {
-    const secret = { secret_sha256: hash('sha256', 'blind'), ttl_ms: 900_000, ca_sha256s: [OLD] };
+  test('a node that has moved has a secret that came without the new CA: it has moved, and blocks', async () => {
+    const [rotation_id, last] = [randomUUID(), hash('sha256', 'the last ca')];
+    const next = { ca_sha256: last, ca_pem: pem('MIIB'), not_after: CA_END };
+    await fleet.give(beginRotationCommand, { rotation_id, previous_ca_sha256: NEW, ...next });
+    for (const program of ['gateway@good:1', 'gateway@late:1']) await beacon(program, [NEW, last]);
+    await fleet.give(switchIssuerCommand, { rotation_id });
+    await renew(NODES.moved, { use: true, from: 'renewed', to: 'renewed again', by: last });
+    const secret = { secret_sha256: hash('sha256', 'blind'), ttl_ms: 900_000, ca_sha256s: [NEW] };
     await fleet.give(armReenrollmentCommand, { node_id: NODES.moved, ...secret });
     expect(await statusJson()).toMatchObject({
-      nodes_moved: 3,
+      nodes_moved: 1,
       node_states: [{ name: 'app-one', moved: true, blocked_by: ['secret_without_new_ca'] }, {}, {}],
     });
   });

@@ -1,3 +1,5 @@
+import { refuseOutdatedBundle } from '../ca/bundle.ts';
+import type { CaState } from '../ca/state.ts';
 import type { CertificateState } from '../certificate/state.ts';
 import { append, type Decision, type DecisionTime, nothing, refuse, replying } from '../decision.ts';
 import type { EventData } from '../event/catalogue.ts';
@@ -35,16 +37,19 @@ export function recordCapacity(capacity: EventData<'node_capacity_recorded'>, no
 
 /**
  * Arms an enrolment secret before a server is created with it; earlier ones stay valid until they end, because a late create of a
- * process that died may carry one of them. `ttl_ms` counts from the database's clock, `ca_sha256s` are the CAs in the user-data. Refuses: node_unknown, node_not_provisioning.
+ * process that died may carry one of them. `ttl_ms` counts from the database's clock, `ca_sha256s` are the CAs in the user-data. Refuses:
+ * node_unknown, node_not_provisioning, ca_bundle_outdated.
  */
 export function armSecret(
   secret: { node_id: string; secret_sha256: string; ttl_ms: number; ca_sha256s: readonly string[] },
-  node: NodeState | undefined,
+  { node, ca }: { node: NodeState | undefined; ca: CaState | undefined },
   { now }: DecisionTime,
 ): Decision {
   const refusal = refuseUnlessProvisioning(secret.node_id, node);
   if (refusal !== undefined) return refusal;
   if (node?.armed_secrets.some(({ sha256 }) => sha256 === secret.secret_sha256)) return nothing();
+  const outdated = refuseOutdatedBundle(secret, ca);
+  if (outdated !== undefined) return outdated;
   return append(nodeStream(secret.node_id), {
     type: 'node_enrollment_secret_armed',
     data: {

@@ -122,14 +122,15 @@ async function enroll(give: FleetMaker['give'], nodeId: string): Promise<string>
   const certificateId = randomBytes(8).toString('hex');
   const tbs = hash('sha256', certificateId);
   const fingerprint = fingerprintOf(nodeId);
-  await give(armSecretCommand, { node_id: nodeId, secret_sha256: secret, ttl_ms: 900_000, ca_sha256s: [] });
+  const issuer = hash('sha256', 'ca');
+  await give(armSecretCommand, { node_id: nodeId, secret_sha256: secret, ttl_ms: 900_000, ca_sha256s: [issuer] });
   await give(authorizeEnrollmentCommand, {
     certificate_id: certificateId,
     node_id: nodeId,
     secret_sha256: secret,
     public_key_spki: Buffer.from('a public key').toString('base64'),
     tbs_sha256: tbs,
-    issuer_ca_sha256: hash('sha256', 'ca'),
+    issuer_ca_sha256: issuer,
     not_before: Date.now(),
     not_after: Date.now() + 86_400_000,
   });

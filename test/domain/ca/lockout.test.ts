@@ -70,6 +70,9 @@ test('whatever happens in whatever order: no rotation locks anybody out, and no 
             seen.completed += 1;
             over.add(data.previous_ca_sha256);
           }
+          if (type === 'node_enrollment_secret_armed') {
+            expect(data.ca_sha256s).toContain(model.ca.current_ca_sha256);
+          }
           if (type === 'ca_rotation_begun') expect(over).not.toContain(data.ca_sha256);
         }
         const completed = events.some(({ type }) => type === 'ca_rotation_completed');

@@ -232,8 +232,8 @@ export class Model {
   async #arm(host: Host, n: number): Promise<void> {
     const sha256 = this.#hex(64);
     const all = this.ca.trusted.map((ca) => ca.sha256);
-    // In one of four cases the bundle was rendered before the rotation began.
-    const trust = n % 4 === 3 ? all.slice(-1) : all;
+    // In one of four cases the bundle was rendered before the rotation began, in another one before anything was rotated.
+    const trust = n % 4 === 3 ? all.slice(-1) : n % 4 === 2 ? [CA] : all;
     const command = { node_id: host.nodeId, secret_sha256: sha256, ttl_ms: SECRET_TTL_MS, ca_sha256s: trust };
     const definition = this.node(host.nodeId).status === 'provisioning' ? armSecretCommand : armReenrollmentCommand;
     const decision = await this.#decide(definition, command);

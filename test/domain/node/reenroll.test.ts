@@ -10,6 +10,7 @@ import {
   CA,
   CERTIFICATE_LIFETIME_MS,
   enrolled,
+  issuing,
   MINUTE,
   make,
   NEW_CA,
@@ -69,6 +70,14 @@ describe('a secret is armed for a node that was enrolled', () => {
     expect(await given(...enrolled, sample.node_enrollment_secret_armed).when(armReenrollmentCommand, arm)).toEqual([
       armed,
     ]));
+
+  test("a bundle without the CA of the gateways' certificates: refused", async () =>
+    expect(
+      await given(...enrolled, ...issuing, sample.ca_rotation_completed).when(armReenrollmentCommand, {
+        ...arm,
+        ca_sha256s: [CA],
+      }),
+    ).toEqual(refusal('ca_bundle_outdated', { ca_sha256: NEW_CA })));
 
   test.each<[string, readonly FleetEvent[], ReturnType<typeof refusal>]>([
     ['unknown', [], refusal('node_unknown', { node: NODE })],

@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { armSecretCommand, failProvisioningCommand, retryProvisioningCommand } from '../../../src/commands/node.ts';
+import type { FleetEvent } from '../../../src/domain/event/catalogue.ts';
 import { ENROLLMENT_SECRET_TTL_MS } from '../../../src/domain/node/provision.ts';
 import {
+  CA,
   enrolled,
+  issuing,
   MINUTE,
   make,
+  NEW_CA,
   NODE,
   provisioned,
   SECOND_SECRET,
@@ -41,6 +45,22 @@ describe('a secret is armed', () => {
         .after(MINUTE)
         .when(armSecretCommand, { ...arm, secret_sha256: SECOND_SECRET }),
     ).toEqual([armSecond]));
+
+  const completed = make('ca_rotation_completed', { revoked_certificate_ids: [] });
+  test.each<[string, readonly FleetEvent[], readonly string[], string | undefined]>([
+    ['the only CA', [sample.ca_initialized], [CA], undefined],
+    ['no CA', [sample.ca_initialized], [], CA],
+    ['of an overlap the old CA alone: completing waits for the secret', issuing, [CA], undefined],
+    ['of an overlap the new CA alone', issuing, [NEW_CA], CA],
+    ['the CA of before a completed rotation', [...issuing, completed], [CA], NEW_CA],
+    ['both CAs of a completed rotation', [...issuing, completed], [NEW_CA, CA], undefined],
+  ])('the bundle holds %s: armed, or refused for the CA that it lacks', async (_, events, ca_sha256s, lacking) =>
+    expect(await given(requested, ...events).when(armSecretCommand, { ...arm, ca_sha256s })).toEqual(
+      lacking === undefined
+        ? [make('node_enrollment_secret_armed', { ca_sha256s: [...ca_sha256s] })]
+        : refusal('ca_bundle_outdated', { ca_sha256: lacking }),
+    ),
+  );
 
   test('unknown node: refused', async () =>
     expect(await given().when(armSecretCommand, arm)).toEqual(refusal('node_unknown', { node: NODE })));

@@ -132,11 +132,14 @@ export async function startFleet(
         disk_gb: 60,
         architecture: 'x86',
       });
+      const { rows } = await database.pool.query<{ sha256: string }>(
+        "SELECT ca ->> 'sha256' AS sha256 FROM fleet.fleet_ca, jsonb_array_elements(trusted) AS ca",
+      );
       await operate(armSecretCommand, {
         node_id: nodeId,
         secret_sha256: hash('sha256', Buffer.from(secret, 'hex')),
         ttl_ms: secretLifetimeMs,
-        ca_sha256s: [],
+        ca_sha256s: rows.map(({ sha256 }) => sha256),
       });
       return { nodeId, secret };
     },

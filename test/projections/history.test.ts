@@ -84,13 +84,16 @@ describe('any history', () => {
   });
 });
 
-test('every event type: in a long history, or listed as untested', async () => {
+test('every event type: in long histories, or listed as untested', async () => {
   const missing = new Set<EventType>(EVENT_TYPES);
-  let commands = 0;
-  for await (const { sealed } of history(1)) {
-    for (const { event } of sealed) missing.delete(event.type);
-    commands += 1;
-    if (missing.size === UNTESTED.length || commands > 100_000) break;
+  // What is rare may not come about in one of them, however long it is.
+  for (let seed = 1; seed <= 6 && missing.size > UNTESTED.length; seed += 1) {
+    let commands = 0;
+    for await (const { sealed } of history(seed)) {
+      for (const { event } of sealed) missing.delete(event.type);
+      commands += 1;
+      if (missing.size === UNTESTED.length || commands > 50_000) break;
+    }
   }
   expect([...missing]).toEqual(UNTESTED);
 });

@@ -1,4 +1,3 @@
-import { PKI_VARIABLES } from '../src/gateway/config.ts';
 import type { PkiPaths } from '../src/pki/files.ts';
 import { nodeLocker } from '../src/provisioning/node-lock.ts';
 import type { RotationOutcome } from '../src/rotation/outcome.ts';
@@ -9,6 +8,7 @@ import { type FleetChoice, operatorActor } from './connection.ts';
 import { EXIT } from './exit-code.ts';
 import { Failure, refusalFailure, usageFailure } from './failure.ts';
 import { OperatorCommand } from './operator-command.ts';
+import { namedPki } from './pki-paths.ts';
 
 /** What a phase did: what --json prints. */
 export interface PhaseReport {
@@ -62,23 +62,11 @@ export abstract class CaCommand extends OperatorCommand {
     };
   }
 
-  /** The files of this host's gateway, by its own variables; a local fleet's are found through its state directory. */
+  /** The files of this host's gateway. Throws a usage failure that names the variable that is missing. */
   protected async pkiPaths(flags: FleetChoice): Promise<PkiPaths> {
-    const { findFleet } = await import('./connection.ts');
-    const { variables } = await findFleet(flags, process.env, process.cwd(), 'gateway');
-    const path = (name: keyof PkiPaths) => {
-      const variable = PKI_VARIABLES[name];
-      const value = variables[variable] ?? '';
-      if (value === '') throw usageFailure(`${variable} is not set`, 'run this with the variables of the gateway');
-      return value;
-    };
-    return {
-      gatewayCert: path('gatewayCert'),
-      gatewayKey: path('gatewayKey'),
-      trustBundle: path('trustBundle'),
-      caCert: path('caCert'),
-      caKey: path('caKey'),
-    };
+    const named = await namedPki(flags);
+    if (named.ok) return named.paths;
+    throw usageFailure(`${named.missing} is not set`, 'run this with the variables of the gateway');
   }
 }
 

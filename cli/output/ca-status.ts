@@ -1,8 +1,10 @@
 import type { Blocker } from '../../src/domain/ca/blockers.ts';
 import type { BlockingReason } from '../../src/domain/ca/events.ts';
 import { lifetimeLevel } from '../../src/pki/lifetime.ts';
+import type { PkiSet } from '../../src/pki/pki-set.ts';
 import type { CaStatus, GatewayStatus } from '../../src/read/ca-status.ts';
 import type { GatewayPki } from '../../src/read/gateway-pki.ts';
+import type { HostStatus } from '../../src/rotation/host-status.ts';
 import { ago, isoTime, moment } from './format.ts';
 import { momentJson, pastLines } from './moment-line.ts';
 import { tableLines } from './table.ts';
@@ -17,8 +19,8 @@ const reasons: Readonly<Record<BlockingReason, string>> = {
   enrolling: 'enrolling, may not have got its certificate yet',
 };
 
-/** Lines for people: the CAs, the rotation with the nodes that have to move, and the gateways. */
-export function caStatusLines(status: CaStatus): string[] {
+/** Lines for people: the CAs, the rotation with the nodes that have to move, the gateways, and this host's own files where it has any. */
+export function caStatusLines(status: CaStatus, host?: HostStatus): string[] {
   const { ca, moment: shown, gateways } = status;
   const { nowMs } = shown;
   if (ca === undefined) return ["the log does not know the fleet's CA: run `pushleft-controller fleet ca init`"];
@@ -30,8 +32,10 @@ export function caStatusLines(status: CaStatus): string[] {
     ...cas,
     // Before everything that grows with the fleet: --watch cuts what a terminal has no room for.
     ...(gateways ?? []).flatMap(problemLines),
+    ...(host === undefined ? [] : hostProblemLines(host)),
     ...rotationLines(status),
     ...(gateways === null ? pastLines(shown, false) : ['', ...gatewayTable(gateways, nowMs)]),
+    ...(host?.pki === undefined ? [] : ['', hostLine(host.path, host.pki, nowMs)]),
   ];
 }
 
@@ -66,9 +70,10 @@ function reasonText({ reason, until }: Blocker): string {
 const servingLevel = ({ serving }: GatewayPki, nowMs: number) =>
   lifetimeLevel({ notBeforeMs: serving.not_before, notAfterMs: serving.not_after }, nowMs);
 
-function servingEnd(pki: GatewayPki, nowMs: number): string {
-  const level = servingLevel(pki, nowMs);
-  const end = moment(pki.serving.not_after);
+const servingEnd = (pki: GatewayPki, nowMs: number) => endOf(servingLevel(pki, nowMs), pki.serving.not_after);
+
+function endOf(level: ReturnType<typeof lifetimeLevel>, notAfterMs: number): string {
+  const end = moment(notAfterMs);
   return level === 'fresh' ? end : `${end} (${level}: fleet ca reissue-gateway)`;
 }
 
@@ -84,8 +89,23 @@ function problemLines({ program, pki, missing }: GatewayStatus): string[] {
   return lines.map((line) => `warning: ${line}`);
 }
 
+function hostLine(path: string, { signer, previousSigner, trustedCaSha256s, serving }: PkiSet, nowMs: number): string {
+  const before = previousSigner === undefined ? '' : ` (keeps ${short(previousSigner.caSha256)})`;
+  const [issuer, trusted] = [short(signer.caSha256), trustedCaSha256s.map(short).join(' ')];
+  const end = endOf(lifetimeLevel(serving, nowMs), serving.notAfterMs);
+  return `files of this host (${path}): issue by ${issuer}${before}, trust ${trusted}, serve ${short(serving.issuerCaSha256)}, ends ${end}`;
+}
+
+function hostProblemLines({ problem, inStep }: HostStatus): string[] {
+  if (problem !== undefined) return [`warning: the files of this host cannot be used: ${problem.message}`];
+  return inStep ? [] : ['warning: the files of this host are not where the log says: run fleet ca sync here'];
+}
+
 /** The same for --json; times in ISO 8601. */
-export function caStatusJson({ ca, moment: shown, rotation, nodes, blockers, gateways }: CaStatus) {
+export function caStatusJson(
+  { ca, moment: shown, rotation, nodes, blockers, gateways }: CaStatus,
+  host: HostStatus | undefined,
+) {
   return {
     ...momentJson(shown),
     ca:
@@ -119,6 +139,30 @@ export function caStatusJson({ ca, moment: shown, rotation, nodes, blockers, gat
               missing_ca_sha256s: missing,
             })),
           },
+    host: host === undefined ? null : hostJson(host, shown.nowMs),
+  };
+}
+
+function hostJson({ path, pki, problem, inStep }: HostStatus, nowMs: number) {
+  return {
+    ca_cert: path,
+    in_step: inStep,
+    pki:
+      pki === undefined
+        ? null
+        : {
+            trusted_ca_sha256s: pki.trustedCaSha256s,
+            issuer_ca_sha256: pki.signer.caSha256,
+            previous_issuer_ca_sha256: pki.previousSigner?.caSha256 ?? null,
+            serving: {
+              fingerprint_sha256: pki.serving.fingerprintSha256,
+              issuer_ca_sha256: pki.serving.issuerCaSha256,
+              not_before: isoTime(pki.serving.notBeforeMs),
+              not_after: isoTime(pki.serving.notAfterMs),
+              level: lifetimeLevel(pki.serving, nowMs),
+            },
+          },
+    error: problem === undefined ? null : { code: problem.code, message: problem.message },
   };
 }
 

@@ -88,6 +88,17 @@ describe('fleet ca, guarded', () => {
       code: 0,
       stdout: 'nothing to do: this host is where the log says\n',
     });
+    const { host } = JSON.parse((await runCli(['fleet', 'ca', 'status', '--json'], { env })).stdout);
+    const pems = [await readFile(pki.caCert), await readFile(`${pki.caCert}.previous`)];
+    const [next, previous] = pems.map((pem) =>
+      new X509Certificate(pem).fingerprint256.replaceAll(':', '').toLowerCase(),
+    );
+    expect(host).toMatchObject({
+      ca_cert: pki.caCert,
+      in_step: true,
+      pki: { issuer_ca_sha256: next, previous_issuer_ca_sha256: previous, serving: { issuer_ca_sha256: previous } },
+      error: null,
+    });
   });
 
   test('complete while a gateway with files of its own serves the old CA: exit 1 names it and the remedy; once it is gone, 0', async () => {
@@ -122,7 +133,13 @@ describe('fleet ca, guarded', () => {
     expect(await ca('init', '--dns', 'localhost')).toMatchObject(missing);
     expect(await ca('sync')).toMatchObject({ code: 1, stderr: expect.stringContaining('--from DIR') });
     expect(existsSync(pki.caKey)).toBe(false);
+    expect((await ca('status')).stdout).toContain(`warning: the files of this host cannot be used: ${pki.caKey}`);
     expect(await ca('sync', '--from', elsewhere.path)).toMatchObject({ code: 0, stderr: '' });
+    const { stdout } = await ca('status');
+    expect([stdout.includes('warning'), stdout.includes(`files of this host (${pki.caCert}): issue by `)]).toEqual([
+      false,
+      true,
+    ]);
     const { mode } = await stat(pki.caKey);
     expect([await readFile(pki.caKey, 'utf8'), mode & 0o777]).toEqual([
       await readFile(`${elsewhere.path}/carried.key`, 'utf8'),

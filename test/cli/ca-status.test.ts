@@ -123,6 +123,7 @@ describe('fleet ca status', () => {
       node_states: [],
       blockers: [],
       telemetry: { gateways: [] },
+      host: null,
     });
   });
 

@@ -1,19 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Flags } from '@oclif/core';
 import { type CaStatus, readCaStatus } from '../../../../src/read/ca-status.ts';
+import { type HostStatus, readHostStatus } from '../../../../src/rotation/host-status.ts';
 import { atFlag } from '../../../arguments.ts';
+import type { FleetChoice } from '../../../connection.ts';
 import { usageFailure } from '../../../failure.ts';
 import { OperatorCommand } from '../../../operator-command.ts';
 import { caStatusJson, caStatusLines } from '../../../output/ca-status.ts';
+import { namedPki } from '../../../pki-paths.ts';
 import { untilStopped } from '../../../until-stopped.ts';
 
 const LOOK_MS = 1_000;
+
+interface Seen {
+  readonly status: CaStatus;
+  readonly host: HostStatus | undefined;
+}
+type Show = (seen: Seen) => void;
 
 /** `fleet ca status`: who issues, who is trusted, who has moved. */
 export default class FleetCaStatus extends OperatorCommand {
   static override summary = 'Show who issues certificates, how far a rotation is, and what each gateway serves.';
   static override description =
-    'Nodes that keep a rotation from being completed are named with their reasons, by the very rules of `fleet ca rotate --complete`.';
+    'Nodes that keep a rotation from being completed are named with their reasons, by the very rules of `fleet ca rotate --complete`. With the ' +
+    'variables of a gateway, the files of this host are shown beside what the log says.';
   static override examples = [
     '<%= config.bin %> fleet ca status',
     '<%= config.bin %> fleet ca status --watch',
@@ -29,49 +39,55 @@ export default class FleetCaStatus extends OperatorCommand {
     if (flags.watch && this.jsonEnabled())
       throw usageFailure('--watch shows changes to people, --json is one document');
     if (flags.watch && flags.at !== undefined) throw usageFailure('--watch shows what happens, --at what was');
-    const look = () => this.view(flags, readCaStatus);
+    const look = async () => {
+      const status = await this.view(flags, readCaStatus);
+      return { status, host: await this.#host(flags, status) };
+    };
     if (flags.watch) {
       const show = process.stdout.isTTY ? drawInPlace() : this.#printChanges();
       await untilStopped((signal) => watch(look, show, signal));
       return undefined;
     }
-    const status = await look();
-    this.logLines(caStatusLines(status));
-    return caStatusJson(status);
+    const { status, host } = await look();
+    this.logLines(caStatusLines(status, host));
+    return caStatusJson(status, host);
+  }
+
+  /** The files of this host as they are now: nothing where no variables name them, or the past is shown. */
+  async #host(flags: FleetChoice & { at?: string | undefined }, { ca, moment }: CaStatus) {
+    if (flags.at !== undefined) return undefined;
+    const named = await namedPki(flags);
+    return named.ok ? readHostStatus(named.paths, ca, moment.nowMs) : undefined;
   }
 
   /** Ages change all the time; who reads plain lines wants to see nodes and gateways move. */
-  #printChanges(): (status: CaStatus) => void {
+  #printChanges(): Show {
     let printed = '';
-    return (status) => {
+    return ({ status, host }) => {
       const { moment: _, ...told } = status;
-      const now = JSON.stringify(told);
-      if (now !== printed) this.logLines(caStatusLines(status));
+      const now = JSON.stringify([told, host?.inStep, host?.problem]);
+      if (now !== printed) this.logLines(caStatusLines(status, host));
       printed = now;
     };
   }
 }
 
-async function watch(
-  look: () => Promise<CaStatus>,
-  show: (status: CaStatus) => void,
-  signal: AbortSignal,
-): Promise<void> {
+async function watch(look: () => Promise<Seen>, show: Show, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const status = await look();
+    const seen = await look();
     if (signal.aborted) return;
-    show(status);
-    if (status.rotation === undefined) return;
+    show(seen);
+    if (seen.status.rotation === undefined) return;
     await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
 /** Each drawing begins by going back up over the one before, so that what was printed above stays. */
-function drawInPlace(): (status: CaStatus) => void {
+function drawInPlace(): Show {
   let drawn = 0;
-  return (status) => {
+  return ({ status, host }) => {
     const { columns, rows } = process.stdout;
-    const fitting = caStatusLines(status)
+    const fitting = caStatusLines(status, host)
       .slice(0, rows - 1)
       .map((line) => line.slice(0, columns - 1));
     const up = drawn === 0 ? '' : `\u001B[${drawn}A`;

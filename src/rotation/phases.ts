@@ -104,6 +104,10 @@ export async function abort(ports: RotationPorts): Promise<RotationOutcome> {
   const ca = await ports.readCa();
   if (ca === undefined) return refused('ca_not_initialized');
   if (await hasEnded(ports, ca, 'aborted')) return settle(ports, ca);
+  const current = ca.current_ca_sha256;
+  if (ca.rotation_id !== null && !(await ports.files.held(pemsOf(ca))).has(current)) {
+    return onRecord(ports, 'abort', keyMissing(current));
+  }
   const outcome = await ports.execute(abortRotationCommand, {});
   if (!outcome.ok) return { kind: 'refused', refusal: outcome.refusal };
   ports.say('the rotation is taken back; the CA of before is the only one', outcome.events);

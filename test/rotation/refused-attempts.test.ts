@@ -63,6 +63,12 @@ describe('an attempt that is refused is on record', () => {
     expect(await attempted(world, phase)).toEqual(onRecord('complete', 'ca_key_missing'));
   });
 
+  test('abort, and this host has lost the key of the CA that is to stay', async () => {
+    const world = await begun();
+    await rm(`${pathsOf(world).caKey}.previous`);
+    expect(await attempted(world, abort)).toEqual(onRecord('abort', 'ca_key_missing'));
+  });
+
   test('reissue-gateway, and this host has lost the key of the CA that every agent trusts', async () => {
     const world = await fresh();
     await rm(pathsOf(world).caKey);

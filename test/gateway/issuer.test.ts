@@ -1,15 +1,17 @@
-import { randomUUID, X509Certificate } from 'node:crypto';
+import { hash, randomBytes, randomUUID, X509Certificate } from 'node:crypto';
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCsr } from '../../agent/csr.ts';
 import { abortRotationCommand, beginRotationCommand, initializeCaCommand } from '../../src/commands/ca.ts';
+import { armReenrollmentCommand } from '../../src/commands/node.ts';
 import { CA_STREAM } from '../../src/domain/stream.ts';
 import type { Gateway } from '../../src/gateway/gateway.ts';
 import { enroll } from '../../src/gateway/issuance.ts';
 import { previousPath } from '../../src/pki/files.ts';
 import { fileSigner } from '../../src/pki/signer.ts';
 import { newCa, type TestCa } from '../pki/support.ts';
+import { loseCommand } from '../support/lose.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { AgentClient, exchange } from './support/client.ts';
 import {
@@ -23,6 +25,7 @@ import {
 } from './support/fleet.ts';
 import { type ManualTicker, manualTicker } from './support/manual-ticker.ts';
 import { appendCommand, eventsOf, renew, renewed, spkiOf, told } from './support/renewal.ts';
+import { running } from './support/running.ts';
 
 let ticks: ManualTicker;
 let fleet: TestFleet;
@@ -32,6 +35,9 @@ let aborted: TestCa;
 let second: TestCa;
 /** Enrolled under the first CA. */
 let agent: TestAgent;
+/** Enrolled under the first CA too, and given up; what it left running. */
+let gone: TestAgent;
+let left: string;
 let folder: Awaited<ReturnType<typeof temporaryDirectory>>;
 
 beforeAll(async () => {
@@ -45,6 +51,9 @@ beforeAll(async () => {
   [aborted, second] = await Promise.all([newCa('Aborted CA'), newCa('Second CA')]);
   await fleet.operate(initializeCaCommand, named(first));
   agent = await fleet.agent();
+  gone = await fleet.agent();
+  [left = ''] = await running(fleet, gone, 1);
+  await fleet.operate(loseCommand, { node_id: gone.nodeId });
 });
 afterAll(async () => {
   await fleet[Symbol.asyncDispose]();
@@ -84,6 +93,11 @@ async function writeFirst(): Promise<void> {
   await writeFile(trustBundle, first.certPem);
   await rm(previousPath(caCert));
   await rm(previousPath(caKey));
+}
+
+async function leaseAs(identity: TestAgent) {
+  using client = new AgentClient(fleet.gateway.agentUrl, identity);
+  return await client.lease();
 }
 
 /** Which of the CAs signed a certificate, by the signature. */
@@ -218,6 +232,19 @@ describe('the log says which CA issues, whatever the files are', () => {
     expect(await recordedIssuers(node.nodeId)).toEqual([]);
     const answered = await fleet.enroll(node);
     expect(issuerOf({ cert: (answered.body as { certificate_pem: string }).certificate_pem })).toBe('second');
+  });
+
+  test('a lost node, whose certificate went with the old CA: refused; enrolled anew it fetches what to clean up', async () => {
+    expect(told(await leaseAs(gone))).toEqual([401, 'certificate_unknown']);
+    const secret = randomBytes(32).toString('hex');
+    const secret_sha256 = hash('sha256', Buffer.from(secret, 'hex'));
+    const arm = { node_id: gone.nodeId, secret_sha256, ttl_ms: 900_000, ca_sha256s: [second.signer.caSha256] };
+    await fleet.operate(armReenrollmentCommand, arm);
+    const key = newKey();
+    const back = renewed(gone, key, await fleet.enroll({ nodeId: gone.nodeId, secret }, key));
+    const answered = await leaseAs(back);
+    expect([issuerOf(back), told(answered)]).toEqual(['second', [403, 'node_lost']]);
+    expect(answered.body).toMatchObject({ cleanup: [{ kind: 'teardown_application', instance_id: left }] });
   });
 
   /** A gateway authorises an enrolment and dies before it signs. */

@@ -8,10 +8,9 @@ import { deployCommand } from '../../src/commands/deployment.ts';
 import { queueJobCommand } from '../../src/commands/job.ts';
 import { buildJob, teardownApplicationJob } from '../../src/commands/workload-jobs.ts';
 import { DECISION_LOCK } from '../../src/database/locks.ts';
-import { instanceIdOf } from '../../src/domain/deployment/instance-id.ts';
 import type { InstanceState } from '../../src/domain/deployment/state.ts';
 import type { FleetEvent } from '../../src/domain/event/catalogue.ts';
-import { deploymentStream, nodeStream } from '../../src/domain/stream.ts';
+import { nodeStream } from '../../src/domain/stream.ts';
 import { CLEANUP_MAX } from '../../src/protocol/limits.ts';
 import { LEASE_TOKEN_HEADER } from '../../src/protocol/routes.ts';
 import { loseCommand } from '../support/lose.ts';
@@ -20,6 +19,7 @@ import { workloadSamples } from '../support/workload-events.ts';
 import { AgentClient, type Answered, jobOf } from './support/client.ts';
 import { admit, startFleet, type TestAgent, type TestFleet } from './support/fleet.ts';
 import { appendCommand } from './support/renewal.ts';
+import { running } from './support/running.ts';
 
 let fleet: TestFleet;
 beforeAll(async () => {
@@ -44,35 +44,6 @@ function client(agent: TestAgent): AgentClient {
 
 const append = (stream: string, ...events: readonly FleetEvent[]) => fleet.operate(appendCommand, { stream, events });
 
-/** A deployment of services, all of which run on a node. */
-async function running(agent: TestAgent, count: number): Promise<readonly InstanceState['instance_id'][]> {
-  const deployment_id = randomUUID();
-  const [role] = workloadSamples.deployment_created.data.roles;
-  if (role === undefined) throw new Error('the sample has no role');
-  const stream = deploymentStream(deployment_id);
-  const created = {
-    ...workloadSamples.deployment_created.data,
-    deployment_id,
-    name: `d-${deployment_id}`,
-    hostnames: [],
-  };
-  const deployment = { ...created, roles: [{ ...role, count, serves_hostnames: false }] };
-  await fleet.operate(deployCommand, { deployment, build: null });
-  const ids = Array.from({ length: count }, (_, slot) =>
-    instanceIdOf({ deployment_id, role: role.role, slot, generation: 1 }),
-  );
-  const events = ids.flatMap((instance_id, slot): FleetEvent[] => {
-    const on = { deployment_id, instance_id, node_id: agent.nodeId };
-    return [
-      { type: 'instance_placed', data: { ...on, cpu_millis: 1, memory_mb: 1, disk_gb: 0, subnet_slot: slot } },
-      { type: 'network_admitted', data: { ...on, heard_at: 1, job_id: randomUUID() } },
-      { type: 'instance_ready', data: { ...on, address: null, port: null, supersedes_instance_id: null } },
-    ];
-  });
-  await append(stream, ...events);
-  return ids;
-}
-
 describe('a lost node', () => {
   test('late heartbeat and late completion: 409; the lease that it had is fenced', async () => {
     const agent = await fleet.agent();
@@ -94,7 +65,7 @@ describe('a lost node', () => {
   test('lease: 403 node_lost with what it has to remove, again and again until it says that it is gone', async () => {
     const agent = await fleet.agent();
     using connection = client(agent);
-    const [first = '', second = ''] = await running(agent, 2);
+    const [first = '', second = ''] = await running(fleet, agent, 2);
     await lose(agent);
     const answered = await connection.lease();
     expect(errorOf(answered)).toEqual([403, 'node_lost']);
@@ -114,7 +85,7 @@ describe('a lost node', () => {
   test('more to remove than one answer takes: the rest comes once the first are gone', async () => {
     const agent = await fleet.agent();
     using connection = client(agent);
-    const ids = await running(agent, CLEANUP_MAX + 3);
+    const ids = await running(fleet, agent, CLEANUP_MAX + 3);
     await lose(agent);
     const first = cleanupOf(await connection.lease()).map(({ instance_id }) => instance_id);
     expect(first).toHaveLength(CLEANUP_MAX);
@@ -126,7 +97,7 @@ describe('a lost node', () => {
   test("another node's instances: never its own to confirm", async () => {
     const [agent, other] = await Promise.all([fleet.agent(), fleet.agent()]);
     using connection = client(agent);
-    const [theirs = ''] = await running(other, 1);
+    const [theirs = ''] = await running(fleet, other, 1);
     await lose(agent);
     await lose(other);
     await connection.lease({ cleaned: [theirs] });
@@ -203,7 +174,7 @@ describe('a draining node', () => {
   test('jobs that take away what it has: leased, and nothing else', async () => {
     const agent = await fleet.agent();
     using connection = client(agent);
-    const [instance_id = ''] = await running(agent, 1);
+    const [instance_id = ''] = await running(fleet, agent, 1);
     await drain(agent);
     await fleet.queue({ nodeId: agent.nodeId });
     expect(errorOf(await connection.lease(KINDS))).toEqual([403, 'node_not_active']);

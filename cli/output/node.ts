@@ -1,3 +1,4 @@
+import type { Drain } from '../../src/domain/node/state.ts';
 import type { ListedNode } from '../../src/read/fleet-list.ts';
 import { isoTime } from './format.ts';
 
@@ -20,10 +21,14 @@ export function disk(diskGb: number | null): string {
  * A node for --json: the projection's row with times in ISO 8601, without the hashes of armed secrets, and `telemetry`, which is null
  * in the past.
  */
-export function nodeJson({ node, liveness, lastSeenAt }: ListedNode, live: boolean) {
-  const { armed_secrets: secrets, conflict, host_facts_at, requested_at, enrolled_at, admitted_at, ...row } = node;
+export function nodeJson({ node, liveness, lastSeenAt, used }: ListedNode, live: boolean) {
+  const { armed_secrets: secrets, conflict, host_facts_at, requested_at, enrolled_at, admitted_at, ...rest } = node;
+  const { drain, reclamation: _, retired_at, ...row } = rest;
   return {
     ...row,
+    used,
+    drain: drain === null ? null : drainJson(drain),
+    retired_at: isoTime(retired_at),
     conflict: conflict === null ? null : { ...conflict, seen_at: isoTime(conflict.seen_at) },
     enrollment_secrets_expire_at: secrets.map(({ expires_at }) => isoTime(expires_at)),
     host_facts_at: isoTime(host_facts_at),
@@ -33,5 +38,14 @@ export function nodeJson({ node, liveness, lastSeenAt }: ListedNode, live: boole
     telemetry: live
       ? { last_seen_at: isoTime(lastSeenAt), data_disk_free_gb: liveness?.data_disk_free_gb ?? null }
       : null,
+  };
+}
+
+function drainJson({ started_at, deadline_at, overdue_at, ...drain }: Drain) {
+  return {
+    ...drain,
+    started_at: isoTime(started_at),
+    deadline_at: isoTime(deadline_at),
+    overdue_at: isoTime(overdue_at),
   };
 }

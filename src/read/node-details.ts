@@ -29,9 +29,8 @@ export async function readNode(
   const resolved = await resolveNode(view, reference);
   if (!resolved.ok) return resolved;
   const { node_id: nodeId } = resolved.value;
-  const [listed = { node: resolved.value, liveness: null, lastSeenAt: null }] = await withLiveness(view, [
-    resolved.value,
-  ]);
+  const [listed] = await withLiveness(view, [resolved.value]);
+  if (listed === undefined) throw new Error('a node that was asked for was not answered');
   return ok({
     ...listed,
     live: view.telemetry !== null,

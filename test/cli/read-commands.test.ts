@@ -44,9 +44,9 @@ describe('fleet list', () => {
     expect({ code: run.code, stderr: run.stderr }).toEqual({ code: 0, stderr: '' });
     expect(plainLines(run)).toEqual([
       'NAME  POOL  REGION  STATUS  SCHEDULABLE  CPU  MEMORY  DISK  LAST SEEN  AGENT  ID',
-      'app-one  application  fsn1  active  no  3.5  7 GB  60 GB  0s ago  0.1.0  11111111',
+      'app-one  application  fsn1  active  no  0/3.5  0/7 GB  0/60 GB  0s ago  0.1.0  11111111',
       'app-two  application  fsn1  provisioning (pending)  no  -  -  -  never  -  33333333',
-      'build-one  build  fsn1  active  no  3.5  7 GB  60 GB  0s ago  0.1.0  22222222',
+      'build-one  build  fsn1  active  no  0/3.5  0/7 GB  0/60 GB  0s ago  0.1.0  22222222',
     ]);
   });
 

@@ -1,15 +1,27 @@
 import { Flags } from '@oclif/core';
 import type { NodeStatus } from '../../../src/domain/node/state.ts';
 import { type FleetList as List, type ListedNode, listFleet } from '../../../src/read/fleet-list.ts';
+import { summarize } from '../../../src/read/reclamation.ts';
 import { describeConflict } from '../../../src/read/why.ts';
 import { atFlag, poolFlag } from '../../arguments.ts';
 import { OperatorCommand } from '../../operator-command.ts';
 import { ago, orDash } from '../../output/format.ts';
+import { heldLines, lossesJson } from '../../output/losses.ts';
 import { momentJson, pastLines } from '../../output/moment-line.ts';
 import { cpus, disk, memory, nodeJson } from '../../output/node.ts';
+import { reclamationJson, reclamationLine } from '../../output/reclamation.ts';
 import { tableLines } from '../../output/table.ts';
 
-const STATUSES: readonly NodeStatus[] = ['provisioning', 'active', 'unhealthy', 'draining', 'lost', 'retired'];
+const STATUSES: readonly NodeStatus[] = [
+  'provisioning',
+  'active',
+  'unhealthy',
+  'draining',
+  'offline',
+  'lost',
+  'revoked',
+  'retired',
+];
 
 /** `fleet list`: one line a node. */
 export default class FleetList extends OperatorCommand {
@@ -29,21 +41,39 @@ export default class FleetList extends OperatorCommand {
     const { flags } = await this.parse(FleetList);
     const list = await this.view(flags, (view) => listFleet(view, { pool: flags.pool, status: flags.status }));
     this.logLines(lines(list));
-    return { ...momentJson(list.moment), nodes: list.nodes.map((listed) => nodeJson(listed, list.live)) };
+    return {
+      ...momentJson(list.moment),
+      nodes: list.nodes.map((listed) => nodeJson(listed, list.live)),
+      lost: list.reclamations.map((details) => reclamationJson(details, summarize(details))),
+      losses: lossesJson(list.losses),
+    };
   }
 }
 
-function lines({ nodes, live, moment }: List): string[] {
-  if (nodes.length === 0) return ['no nodes', ...pastLines(moment, live)];
+function lines({ nodes, live, moment, reclamations, losses }: List): string[] {
+  const held = heldLines(losses);
+  if (nodes.length === 0) return ['no nodes', ...held, ...pastLines(moment, live)];
   const table = tableLines<ListedNode>(nodes, [
     { heading: 'NAME', value: ({ node }) => node.name },
     { heading: 'POOL', value: ({ node }) => node.pool },
     { heading: 'REGION', value: ({ node }) => node.location ?? node.region },
     { heading: 'STATUS', value: ({ node }) => statusOf(node) },
     { heading: 'SCHEDULABLE', value: ({ node }) => (node.schedulable ? 'yes' : 'no') },
-    { heading: 'CPU', value: ({ node }) => cpus(node.cpu_millis), alignRight: true },
-    { heading: 'MEMORY', value: ({ node }) => memory(node.memory_mb), alignRight: true },
-    { heading: 'DISK', value: ({ node }) => disk(node.disk_gb), alignRight: true },
+    {
+      heading: 'CPU',
+      value: ({ node, used }) => usedOf(node.cpu_millis, cpus(used.cpu_millis), cpus(node.cpu_millis)),
+      alignRight: true,
+    },
+    {
+      heading: 'MEMORY',
+      value: ({ node, used }) => usedOf(node.memory_mb, memory(used.memory_mb), memory(node.memory_mb)),
+      alignRight: true,
+    },
+    {
+      heading: 'DISK',
+      value: ({ node, used }) => usedOf(node.disk_gb, disk(used.disk_gb), disk(node.disk_gb)),
+      alignRight: true,
+    },
     ...(live
       ? [
           {
@@ -56,7 +86,19 @@ function lines({ nodes, live, moment }: List): string[] {
     { heading: 'AGENT', value: ({ node }) => orDash(node.agent_version) },
     { heading: 'ID', value: ({ node }) => node.node_id.slice(0, 8) },
   ]);
-  return [...table, ...conflictLines(nodes), ...pastLines(moment, live)];
+  const lost = reclamations.map((details) =>
+    reclamationLine(details.node.name, details.node.status, summarize(details)),
+  );
+  return [...table, ...spaced(lost), ...conflictLines(nodes), ...spaced(held), ...pastLines(moment, live)];
+}
+
+function spaced(found: readonly string[]): string[] {
+  return found.length === 0 ? [] : ['', ...found];
+}
+
+/** How much of how much; a dash where that is not known. */
+function usedOf(total: number | null, used: string, all: string): string {
+  return total === null ? '-' : `${used.replace(/ GB$/, '')}/${all}`;
 }
 
 /** How far provisioning has come says more than that it is going on. */
@@ -69,5 +111,5 @@ function conflictLines(nodes: readonly ListedNode[]): string[] {
   const lines = nodes.flatMap(({ node: { name, conflict } }) =>
     conflict === null ? [] : [`${name}: ${describeConflict(conflict)}`],
   );
-  return lines.length === 0 ? [] : ['', ...lines];
+  return spaced(lines);
 }

@@ -112,11 +112,15 @@ async function work(
   const abandon = () => {
     if (!stopping.aborted) abandoned.abort();
   };
-  const [end] = await Promise.all([
-    runRenewalLoop(renewing, ending).finally(abandon),
-    runLeaseLoop(leasing, ending).finally(abandon),
-  ]).finally(() => ingress?.close());
-  return end;
+  try {
+    const [end] = await Promise.all([
+      runRenewalLoop(renewing, ending).finally(abandon),
+      runLeaseLoop(leasing, ending).finally(abandon),
+    ]);
+    return end;
+  } finally {
+    await ingress?.close();
+  }
 }
 
 /** Why a staged identity must not be used; undefined when it may. */

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { boundedInteger } from './text.ts';
 
 /** Most words of a workload's command line. */
-export const COMMAND_MAX_WORDS = 32;
+const COMMAND_MAX_WORDS = 32;
 
 /** A reference to an image: registry, path, tag or digest (the grammar of docker's references, bounded). The process runtime ignores it. */
 export const ImageReference = v.pipe(

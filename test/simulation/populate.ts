@@ -51,7 +51,7 @@ export async function addNodes(
 }
 
 /** What the clock of silence shows in the beginning, ms. */
-export const HEARD_MS = 1_000_000;
+const HEARD_MS = 1_000_000;
 /** Events that are recorded at once. */
 const GROUP = 900;
 

@@ -4,29 +4,29 @@ const NODE = '10000000-0000-4000-8000-00000000000a';
 const event = <T extends EventType>(type: T, data: EventData<T>): EventOf<T> => ({ type, data });
 
 /** The deployment of most tests. */
-export const DEPLOYMENT = '80000000-0000-4000-8000-000000000001';
+const DEPLOYMENT = '80000000-0000-4000-8000-000000000001';
 /** Its organisation. */
-export const ORGANISATION = '81000000-0000-4000-8000-000000000001';
+const ORGANISATION = '81000000-0000-4000-8000-000000000001';
 /** Its first web instance. */
-export const INSTANCE = `${DEPLOYMENT}.web.0.1`;
+const INSTANCE = `${DEPLOYMENT}.web.0.1`;
 /** The one that replaces it. */
-export const REPLACEMENT = `${DEPLOYMENT}.web.0.2`;
+const REPLACEMENT = `${DEPLOYMENT}.web.0.2`;
 /** The job that works on it. */
-export const INSTANCE_JOB = '20000000-0000-4000-8000-000000000011';
+const INSTANCE_JOB = '20000000-0000-4000-8000-000000000011';
 /** The job that takes it down. */
-export const TEARDOWN_JOB = '20000000-0000-4000-8000-000000000012';
+const TEARDOWN_JOB = '20000000-0000-4000-8000-000000000012';
 /** The job that publishes its hostname. */
-export const ROUTE_JOB = '20000000-0000-4000-8000-000000000013';
+const ROUTE_JOB = '20000000-0000-4000-8000-000000000013';
 /** The job that takes the hostname away. */
-export const ROUTE_REMOVAL_JOB = '20000000-0000-4000-8000-000000000014';
+const ROUTE_REMOVAL_JOB = '20000000-0000-4000-8000-000000000014';
 /** The job that starts the database. */
-export const DATABASE_JOB = '20000000-0000-4000-8000-000000000015';
+const DATABASE_JOB = '20000000-0000-4000-8000-000000000015';
 /** The hostname of most tests. */
-export const HOSTNAME = 'shop.example.com';
+const HOSTNAME = 'shop.example.com';
 /** The database of most tests. */
-export const DATABASE = '82000000-0000-4000-8000-000000000001';
+const DATABASE = '82000000-0000-4000-8000-000000000001';
 /** The ingress host of most tests. */
-export const INGRESS_NODE = '10000000-0000-4000-8000-00000000000c';
+const INGRESS_NODE = '10000000-0000-4000-8000-00000000000c';
 
 const NOW = Date.UTC(2026, 2, 1, 12);
 const onNode = { deployment_id: DEPLOYMENT, instance_id: INSTANCE, node_id: NODE };

@@ -61,7 +61,7 @@ function nextEvent(
 }
 
 /** All services are ready, what runs first has run, and every hostname is served by a host in service from instances that run. */
-export function isWhole(deployment: DeploymentState, { instances, routes, hosts }: AssessState): boolean {
+function isWhole(deployment: DeploymentState, { instances, routes, hosts }: AssessState): boolean {
   const filled = deployment.roles.every(({ role, run, count }) => {
     const of = instances.filter((instance) => instance.role === role);
     if (run === 'job') return true;

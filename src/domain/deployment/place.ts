@@ -9,7 +9,7 @@ import type { Role } from './events.ts';
 import type { DeploymentState, InstanceState } from './state.ts';
 
 /** Slots of a node's subnet; none is ever used twice. */
-export const SUBNET_SLOTS = 65_536;
+const SUBNET_SLOTS = 65_536;
 
 /** What a placement is decided on. `unfinished` are the deployment's instances that have not run to their end. */
 export interface PlaceState {
@@ -97,7 +97,7 @@ function obstacleTo(
 type Sizes = Pick<Role, 'cpu_millis' | 'memory_mb' | 'disk_gb'>;
 
 /** What a node has too little of; undefined where there is room. Allocations never exceed capacity (requirement, Capacity). */
-export function lackOf(
+function lackOf(
   wanted: Sizes,
   allocations: readonly AllocationState[],
   capacity: Sizes,

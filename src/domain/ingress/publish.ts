@@ -11,7 +11,7 @@ import { deploymentStream } from '../stream.ts';
 import type { RouteState } from './state.ts';
 
 /** A failed route is tried again after this time, ms (requirement, Ingress). */
-export const ROUTE_RETRY_MS = 5 * 60_000;
+const ROUTE_RETRY_MS = 5 * 60_000;
 /** So many failures of one hostname's relocation, and nobody tries again by itself (requirement, Ingress). */
 export const MOST_ROUTE_FAILURES = 3;
 

@@ -4,10 +4,10 @@ import { Endpoint, Epoch, Generation } from '../workload.ts';
 import { defineJobKind } from './definition.ts';
 
 /** Most instances behind one hostname. */
-export const UPSTREAMS_MAX = 256;
+const UPSTREAMS_MAX = 256;
 
 /** A name that HTTP requests are sent to: RFC 1123 labels in lower case, two at least. */
-export const Hostname = v.pipe(
+const Hostname = v.pipe(
   v.string(),
   v.maxLength(253),
   v.regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/),

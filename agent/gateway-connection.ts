@@ -50,12 +50,16 @@ export class GatewayConnection {
     return this.#client;
   }
 
-  /** Uses another staged identity without a check: for when the present one is of no use. Keeps the present client when there is none. */
-  reload(): Promise<void> {
+  /**
+   * Uses another staged identity without a check: for when the present one is of no use. Where the gateway has said that it does not take
+   * the present one (`refused`) and there is no other, the one before it is tried: the gateway's history may have been restored to before
+   * the renewal. Keeps the present client when nothing is of use.
+   */
+  reload({ refused, signal }: { readonly refused: boolean; readonly signal: AbortSignal }): Promise<void> {
     return this.#inTurn(async () => {
       const staged = await this.#findOther();
-      if (staged === undefined) return;
-      this.#exchange(this.#connect(staged));
+      if (staged !== undefined) this.#exchange(this.#connect(staged), staged.generation);
+      else if (refused) await this.#goBack(signal);
     });
   }
 
@@ -101,11 +105,22 @@ export class GatewayConnection {
     const client = this.#connect(staged);
     const reason = await this.#tryOut(client, signal);
     if (reason === undefined) {
-      this.#exchange(client);
+      this.#exchange(client, staged.generation);
       return { kind: 'swapped' };
     }
     await client.close();
     return signal.aborted ? { kind: 'unchanged' } : { kind: 'check_failed', reason };
+  }
+
+  /** Uses the former identity if it is still there and the gateway takes it. */
+  async #goBack(signal: AbortSignal): Promise<void> {
+    const former = await this.#deps.store.former().catch(() => undefined);
+    if (former === undefined || former.generation === this.#client.identity.generation) return;
+    const client = this.#connect(former);
+    if ((await client.askIdentity(signal)).kind !== 'known') return void (await client.close());
+    const refused = { generation: former.generation, refused_generation: this.#client.identity.generation };
+    this.#deps.log.error(refused, 'the gateway does not take the identity in force; going on with the former one');
+    this.#exchange(client, this.#stagedGeneration);
   }
 
   /** Why the gateway does not take a client; undefined when it does. */
@@ -135,10 +150,10 @@ export class GatewayConnection {
     return new GatewayClient(this.#deps.gatewayUrl, identity, this.#deps.time);
   }
 
-  #exchange(client: GatewayClient): void {
+  #exchange(client: GatewayClient, stagedGeneration: number): void {
     const former = this.#client;
     this.#client = client;
-    this.#stagedGeneration = client.identity.generation;
+    this.#stagedGeneration = stagedGeneration;
     const { generation, certificate } = client.identity;
     const notAfter = certificate.validToDate.toISOString();
     this.#deps.log.info({ generation, not_after: notAfter }, 'another identity is staged, using it');

@@ -18,7 +18,7 @@ export interface LeaseLoopDependencies {
   /** The client of now: it is replaced when another identity is staged. */
   readonly gateway: () => Pick<GatewayClient, 'lease' | 'identity'>;
   /** Looks for another identity on disk; called while the present one is refused, or not answered: an untrusted one hears nothing. */
-  readonly reloadIdentity: () => Promise<void>;
+  readonly reloadIdentity: (why: { readonly refused: boolean; readonly signal: AbortSignal }) => Promise<void>;
   /** Told of each client whose lease request the gateway has decided, which is when what came before it is over. */
   readonly acknowledge: (client: Pick<GatewayClient, 'identity'>) => Promise<void>;
   readonly facts: () => Promise<HostFacts>;
@@ -88,11 +88,11 @@ export async function runLeaseLoop(deps: LeaseLoopDependencies, stopping: AbortS
         break;
       case 'unauthenticated':
         await time.pause(slowPauseMs(time), stopping);
-        await deps.reloadIdentity();
+        await deps.reloadIdentity({ refused: true, signal: stopping });
         break;
       case 'undecided':
         await time.pause(Math.max(backoffMs(failures, time), answer.retryAfterMs ?? 0), stopping);
-        await deps.reloadIdentity();
+        await deps.reloadIdentity({ refused: false, signal: stopping });
         break;
       case 'aborted':
         await persisted(memory.keepUnanswered(requestId), deps.log);

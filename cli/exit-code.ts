@@ -60,6 +60,7 @@ export const refusalExitCodes = {
   deployment_name_taken: refused,
   deployment_ended: refused,
   release_not_done: refused,
+  node_queue_full: refused,
   hostname_taken: refused,
   member_unknown: refused,
   instance_not_waiting: refused,

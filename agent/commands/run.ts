@@ -92,7 +92,7 @@ async function work(
   };
   const leasing = {
     gateway,
-    reloadIdentity: () => connection.reload(),
+    reloadIdentity: (why: { refused: boolean; signal: AbortSignal }) => connection.reload(why),
     acknowledge: (client: Pick<GatewayClient, 'identity'>) => connection.acknowledge(client),
     facts: hostFactsReader(config),
     memory: await LeaseMemory.open(diskFs, config.stateDir),

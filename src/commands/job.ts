@@ -4,7 +4,7 @@ import { type LeaseJob, type LeaseState, leasableKinds, leaseJob, type Offer } f
 import { type QueueJob, queueJob } from '../domain/job/queue.ts';
 import type { JobState } from '../domain/job/state.ts';
 import type { CommandDefinition } from '../transactor/command.ts';
-import { jobByLeaseRequest, queuedForNode, queuedForPool } from '../transactor/finders.ts';
+import { jobByLeaseRequest, openJobsOfNode, queuedForNode, queuedForPool } from '../transactor/finders.ts';
 import type { Rows } from '../transactor/row-view.ts';
 import { loadAgent } from './agent.ts';
 import { loadPurpose } from './purpose.ts';
@@ -18,11 +18,12 @@ async function loadLeasedJob(rows: Rows, { job_id }: { job_id: string }) {
 export const queueJobCommand: CommandDefinition<QueueJob, Parameters<typeof queueJob>[1]> = {
   name: 'queue_job',
   async load(rows, { job_id, node_id }) {
-    const [job, node] = await Promise.all([
+    const [job, node, open] = await Promise.all([
       rows.get('jobs', job_id),
       node_id === null ? undefined : rows.get('fleet_nodes', node_id),
+      node_id === null ? [] : rows.find(openJobsOfNode, { node_id, statuses: ['queued', 'leased'] }),
     ]);
-    return { job, node };
+    return { job, node, openOnNode: open.length };
   },
   decide: queueJob,
 };

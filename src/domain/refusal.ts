@@ -159,6 +159,10 @@ const refusals = {
     remedy: 'give either --node or --pool',
   },
   job_exists: { message: 'job {job_id} was queued before, differently', remedy: 'queue it under a new id' },
+  node_queue_full: {
+    message: '{jobs} jobs wait for node {node_id} already',
+    remedy: 'wait until it has done some: `pushleft-controller job list --node`',
+  },
   lease_conflict: { message: 'the lease is not held with this token', remedy: 'stop the work and lease again' },
   deployment_unknown: {
     message: 'no deployment is known by {deployment}',

@@ -94,6 +94,7 @@ const errorOf = {
   deployment_name_taken: 'internal',
   deployment_ended: 'internal',
   release_not_done: 'internal',
+  node_queue_full: 'internal',
   hostname_taken: 'internal',
   member_unknown: 'internal',
   instance_not_waiting: 'internal',

@@ -21,6 +21,8 @@ export interface AnyFinder {
   readonly where: Readonly<Record<string, Condition>>;
   readonly orderBy: string;
   readonly limit: number;
+  /** Whether who asks needs every row that there is: then `limit` is only what is taken for impossible. */
+  readonly whole: boolean;
 }
 
 /** A finder on one table: its columns are that table's. */
@@ -31,7 +33,7 @@ export interface Finder<T extends TableName> extends AnyFinder {
 /** Arguments of a finder by name. */
 export type FinderArguments = Readonly<Record<string, unknown>>;
 
-/** Defines a finder on one table. */
+/** Defines a finder on one table: of the first row alone (limit 1), or of all there are. */
 export function finder<T extends TableName>(
   table: T,
   definition: {
@@ -41,7 +43,7 @@ export function finder<T extends TableName>(
     readonly limit: number;
   },
 ): Finder<T> {
-  return { ...definition, table, where: definition.where as AnyFinder['where'] };
+  return { ...definition, table, where: definition.where as AnyFinder['where'], whole: definition.limit > 1 };
 }
 
 /**

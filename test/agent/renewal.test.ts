@@ -141,6 +141,29 @@ describe('a renewal while the agent runs', () => {
     await connection.close();
   });
 
+  test('refused after the renewal, because history was restored to before it: goes back to the former one, and stays there', async () => {
+    await using host = await enrolledHost();
+    const { first } = await renewable(host);
+    const store = new IdentityStore(diskFs, host.stateDir);
+    const identity = await store.current();
+    if (identity === undefined) throw new Error('not enrolled');
+    const gatewayUrl = new URL(host.gateway.gatewayUrl);
+    const { log } = capturedLog();
+    const client = new GatewayClient(gatewayUrl, identity, systemTime);
+    const connection = new GatewayConnection({ nodeId: NODE_ID, gatewayUrl, store, time: systemTime, log }, client, 1);
+    const { signal } = new AbortController();
+    expect(await connection.renew(signal)).toEqual({ kind: 'swapped' });
+    host.gateway.identity = ({ certificate }) =>
+      certificate?.fingerprint256 === first ? identified(certificate) : problem(401, 'certificate_unknown');
+    await connection.reload({ refused: false, signal });
+    expect(connection.client.identity.generation).toBe(2);
+    await connection.reload({ refused: true, signal });
+    expect(connection.client.identity.generation).toBe(1);
+    await connection.reload({ refused: true, signal });
+    expect(connection.client.identity.generation).toBe(1);
+    await connection.close();
+  });
+
   test('the disk does not let the former generation go: said once, and tried again at each lease', async () => {
     await using host = await enrolledHost();
     await renewable(host);

@@ -13,7 +13,9 @@ import {
   rotationFromCa,
 } from '../../src/transactor/finders.ts';
 import { RowView } from '../../src/transactor/row-view.ts';
+import { recorded } from '../projections/fold.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { make } from '../support/events.ts';
 import { generateHistory } from '../support/history.ts';
 
 let database: TestDatabase;
@@ -127,10 +129,10 @@ test('nodes by status, certificates that are not revoked and rotations by CA: th
     const nodes = events.flatMap(({ type, data }) => (type === 'node_enrolled' ? [data.node_id] : []));
     const cas = events.flatMap(({ type, data }) => (type === 'ca_rotation_begun' ? [data] : []));
     const searches = [
-      { find: { ...allCertificatesInForce, limit: 7 }, args: {} },
+      { find: { ...allCertificatesInForce, limit: 7, whole: false }, args: {} },
       { find: allCertificatesInForce, args: {} },
       { find: nodesInStatus, args: { statuses: ['active', 'unhealthy', 'draining'] } },
-      { find: { ...nodesInStatus, limit: 2 }, args: { statuses: ['active', 'provisioning'] } },
+      { find: { ...nodesInStatus, limit: 2, whole: false }, args: { statuses: ['active', 'provisioning'] } },
       ...nodes.slice(0, 3).map((node_id) => ({ find: certificatesInForce, args: { node_id } })),
       ...cas.slice(0, 2).map(({ ca_sha256 }) => ({ find: rotationByCa, args: { ca_sha256 } })),
       ...cas.slice(0, 1).map(({ previous_ca_sha256: ca_sha256 }) => ({ find: rotationFromCa, args: { ca_sha256 } })),
@@ -141,4 +143,14 @@ test('nodes by status, certificates that are not revoked and rotations by CA: th
   });
   await fc.assert(property, { numRuns: 15 });
   expect(found).toBeGreaterThan(100);
+});
+
+test('there may be more rows than a finder of all of them answers: an error, no part of them', async () => {
+  const view = new RowView(database.pool);
+  const requested = [uuid(901), uuid(902)].map((node_id) =>
+    make('node_provisioning_requested', { node_id, name: `n-${node_id.slice(-6)}` }),
+  );
+  for (const event of recorded(requested)) await view.fold(event);
+  const few = { ...nodesInStatus, limit: 2 };
+  await expect(view.find(few, { statuses: ['provisioning'] })).rejects.toThrow('nodes_in_status found 2 rows or more');
 });

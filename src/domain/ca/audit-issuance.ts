@@ -106,6 +106,11 @@ export class IssuanceAudit {
       .toSorted((a, b) => a.authorized.position - b.authorized.position);
   }
 
+  /** Certificates that were authorised and, as far as the log tells, never issued. */
+  neverIssued(): readonly Certificate[] {
+    return [...this.#certificates.values()].filter(({ issued }) => issued === null);
+  }
+
   /** Whether all certificates of a node were revoked. Answers once for each time: the same intruder's second request is no other news. */
   actsWithoutCertificate(nodeId: string): boolean {
     return this.#barred.delete(nodeId);

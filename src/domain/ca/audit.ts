@@ -83,7 +83,13 @@ export class CaAudit {
   /** What the events so far tell. */
   report(): CaAuditReport {
     const refused = [...this.#outside.refused, ...this.#early];
-    const anomalies = [...this.#outside.anomalies, ...refused.map(refusedAnomaly)];
+    const told = new Set([...this.#rotations.values()].flatMap((one) => [...one.certificates.values()].flat()));
+    const never = this.#issuance.neverIssued().filter((certificate) => !told.has(certificate));
+    const anomalies = [
+      ...this.#outside.anomalies,
+      ...refused.map(refusedAnomaly),
+      ...never.map((certificate) => this.#neverIssued(certificate)),
+    ];
     return {
       rotations: [...this.#rotations.values()].map((rotation) => this.#reportRotation(rotation)),
       outside: { refused, anomalies: anomalies.toSorted((a, b) => a.position - b.position) },
@@ -220,13 +226,8 @@ export class CaAudit {
   #reportRotation(rotation: Rotation): RotationAudit {
     const entered = [...rotation.certificates].filter(([, own]) => concerns(rotation, own));
     const nodes = entered.map(([nodeId, own]) => this.#reportNode(rotation, nodeId, own));
-    const never = entered.flatMap(([nodeId, own]) =>
-      own
-        .filter(({ issued }) => issued === null)
-        .map((certificate): Anomaly => {
-          const { authorized, certificate_id } = certificate;
-          return { ...authorized, kind: 'authorized_never_issued', ...this.#node(nodeId), certificate_id };
-        }),
+    const never = entered.flatMap(([, own]) =>
+      own.filter(({ issued }) => issued === null).map((certificate) => this.#neverIssued(certificate)),
     );
     return {
       rotation_id: rotation.id,
@@ -241,6 +242,10 @@ export class CaAudit {
       gateway_certificates: rotation.gatewayCertificates,
       anomalies: [...rotation.anomalies, ...never].toSorted((a, b) => a.position - b.position),
     };
+  }
+
+  #neverIssued({ authorized, node_id, certificate_id }: Certificate): Anomaly {
+    return { ...authorized, kind: 'authorized_never_issued', ...this.#node(node_id), certificate_id };
   }
 
   #reportNode(rotation: Rotation, nodeId: string, certificates: readonly Certificate[]): NodeAudit {

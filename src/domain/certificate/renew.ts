@@ -1,5 +1,6 @@
 import type { CaState } from '../ca/state.ts';
-import { append, type Decision, type DecisionTime, refuse, replying } from '../decision.ts';
+import { append, type Decision, type DecisionTime, following, refuse, replying } from '../decision.ts';
+import type { NewEvent } from '../event/catalogue.ts';
 import type { NodeState } from '../node/state.ts';
 import { nodeStream } from '../stream.ts';
 import { type AgentIdentity, authenticate } from './authenticate.ts';
@@ -11,6 +12,8 @@ import type { CertificateState } from './state.ts';
 export const FREE_RENEWALS = 4;
 /** After those, one in this time, so that an agent that keeps nothing cannot fill the log. */
 export const RENEWAL_INTERVAL_MS = 60_000;
+/** Unused certificates of a node that are in force at most: with another one, the oldest of them is revoked. */
+export const MOST_UNUSED = 16;
 
 /** A wish to renew the certificate of a connection for another key. */
 export type Renewal = AgentIdentity & Omit<Enrollment, 'node_id' | 'secret_sha256'>;
@@ -34,7 +37,8 @@ function renewableFrom({ not_before, not_after }: Pick<CertificateState, 'not_be
 
 /**
  * Authorises a certificate that replaces the one in use, for the same node. The same key again (the answer was lost) is told the
- * certificate it was given, while that is of the issuing CA and was not used. Refuses: what {@link authenticate} refuses,
+ * certificate it was given, while that is of the issuing CA and was not used. Of very many that were asked for and never used the oldest
+ * are revoked: the agent has had later answers since. Refuses: what {@link authenticate} refuses,
  * renewal_not_due, renewal_too_often, clock_unsafe, issuer_not_current.
  */
 export function authorizeRenewal(
@@ -76,5 +80,29 @@ export function authorizeRenewal(
       replaces_id: certificate.certificate_id,
     },
   });
-  return replying(authorized, { certificate_id: renewal.certificate_id, certificate_pem: null });
+  const forgotten = forgottenOf(state.inForce, certificate);
+  const revoked: NewEvent[] =
+    forgotten.length === 0
+      ? []
+      : [
+          {
+            stream: nodeStream(node.node_id),
+            event: {
+              type: 'certificates_revoked',
+              data: { node_id: node.node_id, certificate_ids: forgotten, reason: 'superseded' },
+            },
+          },
+        ];
+  return replying(following(authorized, revoked), {
+    certificate_id: renewal.certificate_id,
+    certificate_pem: null,
+  });
+}
+
+/** Ids of the oldest unused certificates, so that one more makes {@link MOST_UNUSED}. The one that asks is never among them. */
+function forgottenOf(inForce: readonly CertificateState[], presented: CertificateState): string[] {
+  const unused = inForce
+    .filter((c) => c.first_used_at === null && c.certificate_id !== presented.certificate_id)
+    .toSorted((a, b) => a.authorized_position - b.authorized_position);
+  return unused.slice(0, Math.max(0, unused.length - MOST_UNUSED + 1)).map((c) => c.certificate_id);
 }

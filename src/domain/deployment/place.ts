@@ -10,6 +10,8 @@ import type { DeploymentState, InstanceState } from './state.ts';
 
 /** Slots of a node's subnet; none is ever used twice. */
 const SUBNET_SLOTS = 65_536;
+/** Instances of one node: one that is lost names them all, and what follows for each, in one event. */
+const MOST_INSTANCES = 500;
 
 /** What a placement is decided on. `unfinished` are the deployment's instances that have not run to their end. */
 export interface PlaceState {
@@ -101,7 +103,8 @@ function lackOf(
   wanted: Sizes,
   allocations: readonly AllocationState[],
   capacity: Sizes,
-): 'CPU' | 'memory' | 'disk' | undefined {
+): 'CPU' | 'memory' | 'disk' | 'places' | undefined {
+  if (allocations.filter(({ kind }) => kind === 'deployment_role').length >= MOST_INSTANCES) return 'places';
   const used = sumOf(allocations);
   if (used.cpu_millis + wanted.cpu_millis > capacity.cpu_millis) return 'CPU';
   if (used.memory_mb + wanted.memory_mb > capacity.memory_mb) return 'memory';

@@ -17,10 +17,13 @@ const QUEUED_WITH = [
   'max_attempts',
 ] as const satisfies readonly (keyof JobState & keyof EventData<'job_queued'>)[];
 
-/** Queues a job. The same job again is nothing new. Refuses: job_target_unclear, job_exists, node_unknown. */
+/** Jobs that may wait for one node or be done there: a node that is lost names them all in one event. */
+export const MOST_OPEN_JOBS = 500;
+
+/** Queues a job. The same job again is nothing new. Refuses: job_target_unclear, job_exists, node_unknown, node_queue_full. */
 export function queueJob(
   { payload, ...job }: QueueJob,
-  state: { job: JobState | undefined; node: NodeState | undefined },
+  state: { job: JobState | undefined; node: NodeState | undefined; openOnNode: number },
 ): Decision {
   if ((job.node_id === null) === (job.pool === null)) return refuse('job_target_unclear', { job_id: job.job_id });
   const { job: known } = state;
@@ -29,6 +32,8 @@ export function queueJob(
     return same ? nothing({ job_id: job.job_id }) : refuse('job_exists', { job_id: job.job_id });
   }
   if (job.node_id !== null && state.node === undefined) return refuse('node_unknown', { node: job.node_id });
+  if (state.openOnNode >= MOST_OPEN_JOBS)
+    return refuse('node_queue_full', { node_id: job.node_id, jobs: state.openOnNode });
   const body: Body = { jobId: job.job_id, role: 'payload', sha256: job.payload_sha256, text: payload };
   const queued = append(jobStream(job.job_id), { type: 'job_queued', data: job });
   return replying(withBodies(queued, body), { job_id: job.job_id });

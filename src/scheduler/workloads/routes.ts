@@ -42,7 +42,7 @@ const UNSERVED = `
          OR NOT (a.instance_ids @> i.ids AND i.ids @> a.instance_ids))
   ORDER BY d.created_at, h.hostname LIMIT ${MOST}`;
 
-/** Nodes that serve hostnames and take work, and how many each serves. */
+/** Nodes that serve hostnames and take work, and how many each serves. One that is behind with what it was asked for gets no more. */
 const HOSTS = `
   SELECT n.node_id, n.pool, n.region,
          (SELECT count(*)::float8 FROM fleet.ingress_routes r
@@ -51,6 +51,7 @@ const HOSTS = `
   JOIN telemetry.scheduler s ON s.id = $1
   JOIN telemetry.node_liveness l USING (node_id)
   WHERE n.status = 'active' AND n.ingress IS NOT NULL AND s.heard_ms - l.heard_ms <= $2
+    AND (SELECT count(*) FROM fleet.jobs j WHERE j.node_id = n.node_id AND j.status IN ('queued', 'leased')) < ${MOST}
   ORDER BY n.node_id`;
 
 /** What a pass published, and the deployments that have a hostname for which there is no host. */

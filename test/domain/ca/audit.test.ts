@@ -191,6 +191,21 @@ describe('refused attempts', () => {
   });
 });
 
+describe('a certificate that was authorised and never issued', () => {
+  const [authorized] = certificate(5, NODES.prompt, { minute: 40, issuer: first, replaces: 1 });
+
+  test('before any rotation: told outside of rotations', () =>
+    expect(authorized && anomalies(authorized)).toEqual([['authorized_never_issued', 'app-one', serial(5)]]));
+
+  test('in force when a rotation begins: told once, with it', () => {
+    const { rotations, outside } = audit([...enrolledFleet, ...(authorized ? [authorized] : []), ...issuing]);
+    expect([rotations[0]?.anomalies.map(({ kind }) => kind), outside.anomalies]).toEqual([
+      ['authorized_never_issued'],
+      [],
+    ]);
+  });
+});
+
 test('an aborted and a completed rotation: each counts its own', () => {
   const { rotations } = audit(rotationHistory);
   expect(rotations.map(({ status, refused, nodes }) => [status, refused.length, nodes.length])).toEqual([

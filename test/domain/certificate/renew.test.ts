@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { authorizeRenewalCommand } from '../../../src/commands/certificate.ts';
 import {
   FREE_RENEWALS,
+  MOST_UNUSED,
   RENEWAL_INTERVAL_MS,
   type Renewal,
   type RenewalReason,
@@ -275,6 +276,31 @@ describe('renewed again and again, and none was used', () => {
     expect(await history.after(RENEWAL_INTERVAL_MS - 1).when(authorizeRenewalCommand, more)).toEqual(
       refusal('renewal_too_often', { renewals: FREE_RENEWALS + 1 }),
     );
+  });
+
+  test('again and again, an hour apart, and never used: the oldest of so many is revoked with each further one', async () => {
+    let history = given(...enrolled);
+    let now = third;
+    const wishOf = (index: number) =>
+      renewalAt(now, {
+        certificate_id: (0x1000 + index).toString(16).padStart(32, '0'),
+        tbs_sha256: digest(`${(0x1000 + index).toString(16)}`),
+        public_key_spki: Buffer.from(`key ${index} of many`).toString('base64'),
+      });
+    for (let index = 0; index < MOST_UNUSED; index += 1) {
+      now += RENEWAL_INTERVAL_MS;
+      history = history.at(now).and(authorizedBy(wishOf(index)));
+    }
+    now += RENEWAL_INTERVAL_MS;
+    const one = wishOf(MOST_UNUSED);
+    expect(await history.at(now).when(authorizeRenewalCommand, one)).toEqual([
+      authorizedBy(one),
+      make('certificates_revoked', {
+        node_id: NODE,
+        certificate_ids: [(0x1000).toString(16).padStart(32, '0')],
+        reason: 'superseded',
+      }),
+    ]);
   });
 
   test('with one of the keys: told the certificate of that key', async () => {

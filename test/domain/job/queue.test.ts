@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { queueJobCommand } from '../../../src/commands/job.ts';
+import { MOST_OPEN_JOBS } from '../../../src/domain/job/queue.ts';
 import { digest, JOB, make, NODE, sample } from '../../support/events.ts';
 import { given, refusal } from '../../support/given.ts';
 
@@ -53,6 +54,16 @@ describe('a job is queued', () => {
   ])('for %s: refused', async (_, unclear) =>
     expect(await given(node).when(queueJobCommand, unclear)).toEqual(refusal('job_target_unclear', { job_id: JOB })),
   );
+
+  test('for a node that so many wait for that a loss could not name them all: refused', async () => {
+    const others = Array.from({ length: MOST_OPEN_JOBS }, (_, i) =>
+      make('job_queued', { job_id: `20000000-0000-4000-8000-${String(i + 100).padStart(12, '0')}` }),
+    );
+    expect(await given(node, ...others).when(queueJobCommand, job)).toEqual(
+      refusal('node_queue_full', { node_id: NODE, jobs: MOST_OPEN_JOBS }),
+    );
+    expect(await given(node, ...others.slice(1)).when(queueJobCommand, job)).toEqual([sample.job_queued]);
+  });
 
   test('for an unknown node: refused', async () =>
     expect(await given().when(queueJobCommand, job)).toEqual(refusal('node_unknown', { node: NODE })));

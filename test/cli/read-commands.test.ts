@@ -136,8 +136,15 @@ describe('fleet events', () => {
   });
 
   test('--after a position with --limit: the first ones behind it', async () => {
-    const { events } = await json('fleet', 'events', '--after', '2', '--limit', '2');
+    const { events, more } = await json('fleet', 'events', '--after', '2', '--limit', '2');
     expect(events.map(({ position }: { position: number }) => position)).toEqual([3, 4]);
+    expect(more).toBe(true);
+  });
+
+  test('more than --limit: the last ones, and says that there are others', async () => {
+    const lines = plainLines(await cli('fleet', 'events', '--type', 'node_enrolled', '--limit', '1'));
+    expect(lines).toEqual([expect.stringContaining('node_enrolled'), 'only the last 1: --limit shows more']);
+    expect((await json('fleet', 'events', '--type', 'node_enrolled', '--limit', '2')).more).toBe(false);
   });
 
   test('--since now: none', async () => {
@@ -168,6 +175,14 @@ describe('job', () => {
     expect(telemetry).toEqual({ lease_expires_at: null, payload: {}, result: REPORT });
     expect(job).toMatchObject({ job_id: JOB, status: 'completed', attempt: 1 });
     expect(Object.keys(job)).not.toContain('lease_token_sha256');
+  });
+
+  test('more jobs than list --limit: the newest, and says that there are others', async () => {
+    expect((await json('job', 'list')).more).toBe(false);
+    await cli('job', 'queue', 'diagnose_host', '--node', 'build-one');
+    const [, row, cut] = plainLines(await cli('job', 'list', '--limit', '1'));
+    expect(row).toContain('diagnose_host  queued  build-one');
+    expect(cut).toBe('only the newest 1: --limit shows more');
   });
 });
 

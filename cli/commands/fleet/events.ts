@@ -48,9 +48,14 @@ export default class FleetEvents extends OperatorCommand {
       return { nodeId: node?.value.node_id, types: flags.type, sinceMs: sinceMs(flags.since, view.moment.nowMs) };
     });
     if (flags.follow) return this.follow(filter, flags);
-    const events = await readEventRows(readDatabase(pool), filter, flags);
-    this.logLines(events.length === 0 ? ['no such events'] : events.map(eventLine));
-    return { events: events.map(eventJson) };
+    const found = await readEventRows(readDatabase(pool), filter, { after: flags.after, limit: flags.limit + 1 });
+    const more = found.length > flags.limit;
+    const first = flags.after !== undefined;
+    // One more than is shown was asked for, at the end that is far from where the reader begins.
+    const events = first ? found.slice(0, flags.limit) : found.slice(-flags.limit);
+    const cut = `only the ${first ? 'first' : 'last'} ${events.length}: --limit shows more`;
+    this.logLines(events.length === 0 ? ['no such events'] : [...events.map(eventLine), ...(more ? [cut] : [])]);
+    return { events: events.map(eventJson), more };
   }
 
   private async follow(

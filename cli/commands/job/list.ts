@@ -33,14 +33,19 @@ export default class JobList extends OperatorCommand {
       const node = flags.node === undefined ? undefined : await resolveNode(view, flags.node);
       if (node?.ok === false) return node;
       const { status, limit } = flags;
-      const jobs = await view.jobs({ nodeId: node?.value.node_id, status, limit });
+      const found = await view.jobs({ nodeId: node?.value.node_id, status, limit: limit + 1 });
       const names = new Map((await view.nodes({})).map(({ node_id, name }) => [node_id, name]));
-      return ok({ jobs, names, moment: view.moment, live: view.telemetry !== null });
+      const shown = { jobs: found.slice(0, limit), more: found.length > limit };
+      return ok({ ...shown, names, moment: view.moment, live: view.telemetry !== null });
     });
     if (!listed.ok) throw refusalFailure(listed.refusal);
-    const { jobs, names, moment: shown, live } = listed.value;
-    this.logLines([...(jobs.length === 0 ? ['no jobs'] : table(jobs, names)), ...pastLines(shown, live)]);
-    return { ...momentJson(shown), jobs: jobs.map(jobJson) };
+    const { jobs, more, names, moment: shown, live } = listed.value;
+    this.logLines([
+      ...(jobs.length === 0 ? ['no jobs'] : table(jobs, names)),
+      ...(more ? [`only the newest ${jobs.length}: --limit shows more`] : []),
+      ...pastLines(shown, live),
+    ]);
+    return { ...momentJson(shown), jobs: jobs.map(jobJson), more };
   }
 }
 

@@ -104,11 +104,29 @@ export function matches(find: AnyFinder, row: Row, args: FinderArguments): boole
 }
 
 /** Order of a finder: bytes for text (like COLLATE "C" for the ASCII we order by), numbers as numbers. */
-export function compareBy(find: AnyFinder): (a: Row, b: Row) => number {
+function compareBy(find: AnyFinder): (a: Row, b: Row) => number {
   return (a, b) => {
     const left = fieldOf(a, find.orderBy) as string | number;
     const right = fieldOf(b, find.orderBy) as string | number;
     if (left === right) return 0;
     return left < right ? -1 : 1;
   };
+}
+
+/**
+ * There may be more rows than a finder answers. What is decided on a part of them would be wrong (a revocation that leaves certificates in
+ * force), so nothing is. Finders that ask for the first row alone never throw it.
+ */
+class FinderLimitError extends Error {
+  override readonly name = 'FinderLimitError';
+  constructor({ name, limit }: AnyFinder) {
+    super(`${name} found ${limit} rows or more, which is more than it is made for`);
+  }
+}
+
+/** What a finder answers of the rows that satisfy it: in its order, up to its limit. Throws {@link FinderLimitError}. */
+export function answerOf<R extends Row>(find: AnyFinder, rows: readonly R[]): R[] {
+  const answer = rows.toSorted(compareBy(find)).slice(0, find.limit);
+  if (find.whole && answer.length === find.limit) throw new FinderLimitError(find);
+  return answer;
 }

@@ -1,10 +1,13 @@
 import { finder } from './find.ts';
 
-/** A node may have at most this many certificates looked at together; more is a defect of renewal, not of a reader. */
-const MANY = 1000;
-
-/** Far more rows than a fleet of this design has; a rotation of the CA looks at all of them. */
+/**
+ * Far more rows than a fleet of this design has, or one thing ever had. Reaching a limit is an error (FinderLimitError): a limit is never
+ * what decides which rows are looked at.
+ */
 const WHOLE_FLEET = 100_000;
+
+/** What the events of one command can revoke. Renewal keeps a node's certificates in force to a few (MOST_UNUSED). */
+const MOST_IN_FORCE = 20_000;
 
 /** Nodes of a name: one at most. */
 export const nodeByName = finder('fleet_nodes', {
@@ -27,7 +30,7 @@ export const certificatesOfNode = finder('fleet_node_certificates', {
   name: 'certificates_of_node',
   where: { node_id: { argument: 'node_id' } },
   orderBy: 'certificate_id',
-  limit: MANY,
+  limit: WHOLE_FLEET,
 });
 
 /** The certificates of a node that are not revoked: few, because the first use of one revokes those before it. */
@@ -35,7 +38,7 @@ export const certificatesInForce = finder('fleet_node_certificates', {
   name: 'certificates_in_force',
   where: { node_id: { argument: 'node_id' }, revoked_at: { is: null } },
   orderBy: 'certificate_id',
-  limit: MANY,
+  limit: MOST_IN_FORCE,
 });
 
 /** The certificate that an enrolment secret was used up for. */
@@ -182,7 +185,7 @@ export const deploymentsNamed = finder('deployments', {
   name: 'deployments_named',
   where: { name: { argument: 'name' } },
   orderBy: 'created_at',
-  limit: MANY,
+  limit: WHOLE_FLEET,
 });
 
 /** The deployment that a job builds. */
@@ -238,7 +241,7 @@ export const databasesByName = finder('database_instances', {
   name: 'databases_by_name',
   where: { name: { argument: 'name' }, status: { anyOf: 'statuses' } },
   orderBy: 'database_id',
-  limit: MANY,
+  limit: WHOLE_FLEET,
 });
 
 /** The database that a job works on. */

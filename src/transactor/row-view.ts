@@ -5,24 +5,13 @@ import type { RecordedEvent } from '../domain/event/recorded.ts';
 import type { Queryable } from '../log/postgres/reader.ts';
 import { keyOf } from '../tables/rows.ts';
 import { deleteRows, type Statement, upsertRows } from '../tables/statements.ts';
-import { type AnyFinder, compareBy, type Finder, type FinderArguments, matches } from './find.ts';
+import { answerOf, type Finder, type FinderArguments, matches } from './find.ts';
 import { type Found, StoredRows } from './stored-rows.ts';
 
 /** What a command reads: the projection as it is under the lock, with everything that this batch has decided so far. */
 export interface Rows {
   get<T extends TableName>(table: T, key: string): Promise<RowOf<T> | undefined>;
   find<T extends TableName>(find: Finder<T>, args: FinderArguments): Promise<RowOf<T>[]>;
-}
-
-/**
- * There may be more rows than a finder answers. What is decided on a part of them would be wrong (a revocation that leaves certificates in
- * force), so nothing is. Finders that ask for the first row alone never throw it.
- */
-class FinderLimitError extends Error {
-  override readonly name = 'FinderLimitError';
-  constructor({ name, limit }: AnyFinder) {
-    super(`${name} found ${limit} rows or more, which is more than it is made for`);
-  }
 }
 
 /**
@@ -51,9 +40,7 @@ export class RowView implements Rows {
       found = await this.#stored.find(find, args, find.limit + 2 * changed.size);
     }
     const ours = [...changed.values()].filter((row) => row !== undefined && matches(find, row, args)) as Row[];
-    const all = [...unchanged(found), ...ours].sort(compareBy(find)).slice(0, find.limit);
-    if (find.whole && all.length === find.limit) throw new FinderLimitError(find);
-    return all as RowOf<T>[];
+    return answerOf(find, [...unchanged(found), ...ours]) as RowOf<T>[];
   }
 
   /** Marks the beginning of a command: {@link takeBack} returns to here. */

@@ -7,7 +7,7 @@ import type { LeaseGuard, StoredPayload } from '../../src/domain/job/state.ts';
 import type { NodeLiveness } from '../../src/domain/node/state.ts';
 import type { SchedulerState } from '../../src/domain/scheduler/state.ts';
 import { FoldState } from '../../src/projector/fold-state.ts';
-import { type AnyFinder, compareBy, type Finder, type FinderArguments, matches } from '../../src/transactor/find.ts';
+import { type AnyFinder, answerOf, type Finder, type FinderArguments, matches } from '../../src/transactor/find.ts';
 import * as finders from '../../src/transactor/finders.ts';
 import type { Rows } from '../../src/transactor/row-view.ts';
 
@@ -79,7 +79,7 @@ export class MemoryRows implements Rows {
     return Promise.resolve(row as RowOf<T> | undefined);
   }
 
-  find<T extends TableName>(find: Finder<T>, args: FinderArguments): Promise<RowOf<T>[]> {
+  async find<T extends TableName>(find: Finder<T>, args: FinderArguments): Promise<RowOf<T>[]> {
     const index = this.#indexes.get(find);
     if (index === undefined) throw new Error(`finder ${find.name} is not exported by src/transactor/finders.ts`);
     const rows = this.#state.rows(find.table);
@@ -87,7 +87,7 @@ export class MemoryRows implements Rows {
     const told = [...this.#telemetry].flatMap(([key, row]) => (key.startsWith(`${find.table} `) ? (row ?? []) : []));
     const folded = [...group].flatMap((key) => rows.get(key) ?? []);
     const found = [...folded, ...(told as RowOf<T>[])].filter((row) => matches(find, row, args));
-    return Promise.resolve(found.sort(compareBy(find)).slice(0, find.limit));
+    return answerOf(find, found);
   }
 
   /** All rows of a folded table. */

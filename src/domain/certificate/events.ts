@@ -18,9 +18,12 @@ const authorized = {
   replaces_id: v.nullable(serialHex),
 };
 
+/** How many certificates one event revokes; more are revoked by several. */
+export const MOST_REVOKED = 1_000;
+
 const revoked = {
   node_id: uuid,
-  certificate_ids: v.pipe(v.array(serialHex), v.minLength(1), v.maxLength(1000)),
+  certificate_ids: v.pipe(v.array(serialHex), v.minLength(1), v.maxLength(MOST_REVOKED)),
 };
 
 /**

@@ -3,6 +3,7 @@ import type { FleetEvent } from '../event/catalogue.ts';
 import type { NodeState } from '../node/state.ts';
 import { nodeStream } from '../stream.ts';
 import { type AgentIdentity, authenticate } from './authenticate.ts';
+import { revocations } from './revoke.ts';
 import type { CertificateState } from './state.ts';
 
 /**
@@ -32,9 +33,6 @@ export function recordFirstUse(
     },
   ];
   const older = state.inForce.filter((c) => c.authorized_position < certificate.authorized_position);
-  if (older.length > 0) {
-    const certificate_ids = older.map((c) => c.certificate_id);
-    events.push({ type: 'certificates_revoked', data: { node_id, certificate_ids, reason: 'superseded' } });
-  }
-  return append(nodeStream(node_id), ...events);
+  const superseded = older.map((c) => c.certificate_id);
+  return append(nodeStream(node_id), ...events, ...revocations(node_id, superseded, 'superseded'));
 }

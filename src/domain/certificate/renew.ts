@@ -1,18 +1,19 @@
 import type { CaState } from '../ca/state.ts';
-import { append, type Decision, type DecisionTime, following, refuse, replying } from '../decision.ts';
-import type { NewEvent } from '../event/catalogue.ts';
+import { append, type Decision, type DecisionTime, refuse, replying } from '../decision.ts';
+import type { FleetEvent } from '../event/catalogue.ts';
 import type { NodeState } from '../node/state.ts';
 import { nodeStream } from '../stream.ts';
 import { type AgentIdentity, authenticate } from './authenticate.ts';
 import { type Enrollment, replay } from './enroll.ts';
 import { refuseIssuer, refuseUnsafeClock } from './issuance.ts';
+import { revocations } from './revoke.ts';
 import type { CertificateState } from './state.ts';
 
 /** Renewals of one certificate that are granted at once although none was used: each stands for an answer that may have been lost. */
 export const FREE_RENEWALS = 4;
 /** After those, one in this time, so that an agent that keeps nothing cannot fill the log. */
 export const RENEWAL_INTERVAL_MS = 60_000;
-/** Unused certificates of a node that are in force at most: with another one, the oldest of them is revoked. */
+/** Renewals of a node that are in force at most and were never used: with another one, the oldest of them is revoked. */
 export const MOST_UNUSED = 16;
 
 /** A wish to renew the certificate of a connection for another key. */
@@ -68,7 +69,7 @@ export function authorizeRenewal(
   }
   const refusal = refuseUnsafeClock(renewal, time) ?? refuseIssuer(renewal, ca);
   if (refusal !== undefined) return refusal;
-  const authorized = append(nodeStream(node.node_id), {
+  const authorized: FleetEvent = {
     type: 'certificate_authorized',
     data: {
       ...renewal,
@@ -79,30 +80,19 @@ export function authorizeRenewal(
       secret_expires_at: null,
       replaces_id: certificate.certificate_id,
     },
-  });
-  const forgotten = forgottenOf(state.inForce, certificate);
-  const revoked: NewEvent[] =
-    forgotten.length === 0
-      ? []
-      : [
-          {
-            stream: nodeStream(node.node_id),
-            event: {
-              type: 'certificates_revoked',
-              data: { node_id: node.node_id, certificate_ids: forgotten, reason: 'superseded' },
-            },
-          },
-        ];
-  return replying(following(authorized, revoked), {
-    certificate_id: renewal.certificate_id,
-    certificate_pem: null,
-  });
+  };
+  const forgotten = revocations(node.node_id, forgottenOf(state.inForce, certificate), 'superseded');
+  const decided = append(nodeStream(node.node_id), authorized, ...forgotten);
+  return replying(decided, { certificate_id: renewal.certificate_id, certificate_pem: null });
 }
 
-/** Ids of the oldest unused certificates, so that one more makes {@link MOST_UNUSED}. The one that asks is never among them. */
+/**
+ * Ids of the oldest renewals that were never used, so that one more makes {@link MOST_UNUSED}. Not the one that asks, and none that an
+ * enrolment secret was used up for: its host may still ask for what it was given.
+ */
 function forgottenOf(inForce: readonly CertificateState[], presented: CertificateState): string[] {
   const unused = inForce
-    .filter((c) => c.first_used_at === null && c.certificate_id !== presented.certificate_id)
+    .filter((c) => c.cause === 'renewal' && c.first_used_at === null && c.certificate_id !== presented.certificate_id)
     .toSorted((a, b) => a.authorized_position - b.authorized_position);
   return unused.slice(0, Math.max(0, unused.length - MOST_UNUSED + 1)).map((c) => c.certificate_id);
 }

@@ -278,8 +278,9 @@ describe('renewed again and again, and none was used', () => {
     );
   });
 
-  test('again and again, an hour apart, and never used: the oldest of so many is revoked with each further one', async () => {
-    let history = given(...enrolled);
+  test('again and again, an hour apart, and never used: the oldest renewal of so many is revoked with each further one', async () => {
+    const unusedEnrollment = make('certificate_authorized', { certificate_id: '0c'.repeat(16), cause: 'reenrollment' });
+    let history = given(...enrolled, sample.certificate_first_used, unusedEnrollment);
     let now = third;
     const wishOf = (index: number) =>
       renewalAt(now, {

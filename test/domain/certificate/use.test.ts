@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { recordFirstUseCommand, revokeCertificatesCommand } from '../../../src/commands/certificate.ts';
+import { MOST_REVOKED } from '../../../src/domain/certificate/events.ts';
 import type { FleetEvent } from '../../../src/domain/event/catalogue.ts';
 import {
   CERTIFICATE_LIFETIME_MS,
@@ -215,4 +216,30 @@ describe('certificates are revoked', () => {
 
   test('unknown node: refused', async () =>
     expect(await given().when(revokeCertificatesCommand, revoke)).toEqual(refusal('node_unknown', { node: NODE })));
+});
+
+describe('more certificates than one event revokes are in force', () => {
+  const newest = 'ff'.repeat(16);
+  const others = Array.from({ length: 2 * MOST_REVOKED }, (_, i) => (0x1000 + i).toString(16).padStart(32, '0'));
+  const renewal = (certificate_id: string) =>
+    make('certificate_authorized', { certificate_id, cause: 'renewal', secret_sha256: null, secret_expires_at: null });
+  const history = () =>
+    others
+      .reduce((so, certificate_id) => so.and(renewal(certificate_id)), given(...enrolled))
+      .and(renewal(newest), make('certificate_issued', { certificate_id: newest, fingerprint: SECOND_FINGERPRINT }));
+  const revokedIn = (events: readonly FleetEvent[]) =>
+    events.flatMap(({ type, data }) => (type === 'certificates_revoked' ? [data.certificate_ids] : []));
+
+  test('the newest is used: three events revoke every other one', async () => {
+    const events = await history().when(recordFirstUseCommand, { fingerprint: SECOND_FINGERPRINT });
+    const revoked = revokedIn(events as FleetEvent[]);
+    expect(revoked.map(({ length }) => length)).toEqual([MOST_REVOKED, MOST_REVOKED, 1]);
+    expect(new Set(revoked.flat())).toEqual(new Set([SERIAL, ...others]));
+  });
+
+  test('an operator revokes them: three events name every one', async () => {
+    const revoked = revokedIn((await history().when(revokeCertificatesCommand, { node_id: NODE })) as FleetEvent[]);
+    expect(revoked.map(({ length }) => length)).toEqual([MOST_REVOKED, MOST_REVOKED, 2]);
+    expect(new Set(revoked.flat())).toEqual(new Set([SERIAL, newest, ...others]));
+  });
 });

@@ -52,14 +52,14 @@ export class GatewayConnection {
 
   /**
    * Uses another staged identity without a check: for when the present one is of no use. Where the gateway has said that it does not take
-   * the present one (`refused`) and there is no other, the one before it is tried: the gateway's history may have been restored to before
-   * the renewal. Keeps the present client when nothing is of use.
+   * the present one (`refused`) and nothing else was staged, every identity on disk is tried: the gateway's history may have been restored
+   * to before a renewal, or to after it again. Keeps the present client when nothing is of use.
    */
   reload({ refused, signal }: { readonly refused: boolean; readonly signal: AbortSignal }): Promise<void> {
     return this.#inTurn(async () => {
       const staged = await this.#findOther();
       if (staged !== undefined) this.#exchange(this.#connect(staged), staged.generation);
-      else if (refused) await this.#goBack(signal);
+      else if (refused) await this.#useAnyOnDisk(signal);
     });
   }
 
@@ -112,15 +112,22 @@ export class GatewayConnection {
     return signal.aborted ? { kind: 'unchanged' } : { kind: 'check_failed', reason };
   }
 
-  /** Uses the former identity if it is still there and the gateway takes it. */
-  async #goBack(signal: AbortSignal): Promise<void> {
-    const former = await this.#deps.store.former().catch(() => undefined);
-    if (former === undefined || former.generation === this.#client.identity.generation) return;
-    const client = this.#connect(former);
-    if ((await client.askIdentity(signal)).kind !== 'known') return void (await client.close());
-    const refused = { generation: former.generation, refused_generation: this.#client.identity.generation };
-    this.#deps.log.error(refused, 'the gateway does not take the identity in force; going on with the former one');
-    this.#exchange(client, this.#stagedGeneration);
+  /** Uses the identity in force or the one before it, whichever is not the present one and is taken by the gateway. */
+  async #useAnyOnDisk(signal: AbortSignal): Promise<void> {
+    const { store, log } = this.#deps;
+    const refused_generation = this.#client.identity.generation;
+    for (const read of [() => store.current(), () => store.former()]) {
+      const identity = await read().catch(() => undefined);
+      if (identity === undefined || identity.generation === refused_generation) continue;
+      const client = this.#connect(identity);
+      if ((await client.askIdentity(signal)).kind === 'known') {
+        const { generation } = identity;
+        log.error({ generation, refused_generation }, 'the gateway does not take this identity; going on with another');
+        this.#exchange(client, this.#stagedGeneration);
+        return;
+      }
+      await client.close();
+    }
   }
 
   /** Why the gateway does not take a client; undefined when it does. */

@@ -141,7 +141,7 @@ describe('a renewal while the agent runs', () => {
     await connection.close();
   });
 
-  test('refused after the renewal, because history was restored to before it: goes back to the former one, and stays there', async () => {
+  test('refused after the renewal, because history was restored to before it: goes back to the former one, stays there, and takes the new one again once the gateway does', async () => {
     await using host = await enrolledHost();
     const { first } = await renewable(host);
     const store = new IdentityStore(diskFs, host.stateDir);
@@ -161,6 +161,10 @@ describe('a renewal while the agent runs', () => {
     expect(connection.client.identity.generation).toBe(1);
     await connection.reload({ refused: true, signal });
     expect(connection.client.identity.generation).toBe(1);
+    host.gateway.identity = ({ certificate }) =>
+      certificate?.fingerprint256 === first ? problem(401, 'certificate_unknown') : identified(certificate);
+    await connection.reload({ refused: true, signal });
+    expect(connection.client.identity.generation).toBe(2);
     await connection.close();
   });
 

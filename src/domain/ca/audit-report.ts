@@ -59,7 +59,7 @@ export interface RefusedAttempt extends AuditAct {
 export type GatewayCertificateAudit = AuditAct &
   Pick<EventData<'gateway_certificate_issued'>, 'certificate_id' | 'fingerprint' | 'issuer_ca_sha256' | 'cause'>;
 
-/** What should not be found in a log, or has to be explained by somebody. */
+/** What should not be found in a log, or has to be explained by somebody; docs/operations.md says what each can miss. */
 export type AnomalyKind =
   | 'attempt_refused'
   | 'begun_while_running'

@@ -83,7 +83,7 @@ export class CaAudit {
   /** What the events so far tell. */
   report(): CaAuditReport {
     const refused = [...this.#outside.refused, ...this.#early];
-    const told = new Set([...this.#rotations.values()].flatMap((one) => [...one.certificates.values()].flat()));
+    const told = new Set([...this.#rotations.values()].flatMap((one) => concerned(one).flatMap(([, own]) => own)));
     const never = this.#issuance.neverIssued().filter((certificate) => !told.has(certificate));
     const anomalies = [
       ...this.#outside.anomalies,
@@ -224,7 +224,7 @@ export class CaAudit {
   }
 
   #reportRotation(rotation: Rotation): RotationAudit {
-    const entered = [...rotation.certificates].filter(([, own]) => concerns(rotation, own));
+    const entered = concerned(rotation);
     const nodes = entered.map(([nodeId, own]) => this.#reportNode(rotation, nodeId, own));
     const never = entered.flatMap(([, own]) =>
       own.filter(({ issued }) => issued === null).map((certificate) => this.#neverIssued(certificate)),
@@ -272,10 +272,15 @@ function isAwaited(rotation: Rotation, nodeId: string): boolean {
   return rotation.status === 'completed' && rotation.certificates.has(nodeId) && !rotation.moved.has(nodeId);
 }
 
-/** Nothing was asked of the nodes by a rotation that was aborted: only what they did meanwhile is told. */
-function concerns(rotation: Rotation, own: readonly Certificate[]): boolean {
-  const { begun, status } = rotation;
-  return status !== 'aborted' || own.some(({ authorized }) => authorized.position > (begun?.position ?? 0));
+/**
+ * The nodes that a rotation is told with, and their certificates. Nothing was asked of the nodes by one that was aborted: only what they
+ * did meanwhile is told.
+ */
+function concerned({ certificates, begun, status }: Rotation): (readonly [string, readonly Certificate[]])[] {
+  const from = begun?.position ?? 0;
+  return [...certificates].filter(
+    ([, own]) => status !== 'aborted' || own.some(({ authorized }) => authorized.position > from),
+  );
 }
 
 function act({ position, at, metadata }: RecordedEvent): AuditAct {

@@ -204,6 +204,16 @@ describe('a certificate that was authorised and never issued', () => {
       [],
     ]);
   });
+
+  test('in force when a rotation begins that is aborted, which tells of no such node: told outside of rotations', () => {
+    const end = { rotation_id: ROTATION, ca_sha256: second, restored_ca_sha256: first };
+    const aborted = [begin, operator(65, make('ca_rotation_aborted', end))];
+    const { rotations, outside } = audit([...enrolledFleet, ...(authorized ? [authorized] : []), ...aborted]);
+    expect([rotations[0]?.anomalies, outside.anomalies.map(({ kind }) => kind)]).toEqual([
+      [],
+      ['authorized_never_issued'],
+    ]);
+  });
 });
 
 test('an aborted and a completed rotation: each counts its own', () => {

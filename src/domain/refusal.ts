@@ -245,7 +245,7 @@ const refusals = {
     remedy: 'let the drain end, then decommission the node',
   },
   node_busy: {
-    message: 'node {node_id} still has {allocations} allocations and {leases} leases',
+    message: 'node {node_id} still has {allocations} allocations, {leases} leases and {hostnames} hostnames',
     remedy: 'see `pushleft-controller fleet why`; `fleet drain --migrate` moves services away',
   },
   node_in_service: {

@@ -83,7 +83,7 @@ export function publishRoute(command: PublishRoute, state: PublishState, { now }
   const wanted = wantedInstances(deployment, state.instances)?.map(({ instance_id }) => instance_id);
   const active = routes.find(({ status }) => status === 'active');
   const host = state.hosts.find((one) => one.node_id === active?.node_id);
-  const current = active !== undefined && isInService(host) && sameIds(active.instance_ids, instance_ids);
+  const current = active !== undefined && staysOn(host) && sameIds(active.instance_ids, instance_ids);
   if (
     !deployment.hostnames.includes(hostname) ||
     !sameIds(wanted, instance_ids) ||
@@ -116,6 +116,11 @@ export function publishRoute(command: PublishRoute, state: PublishState, { now }
     },
   };
   return { events: [{ stream: deploymentStream(deployment_id), event: published }, ...events], reply: {}, bodies };
+}
+
+/** Whether a hostname may stay on its host: one that is drained with migration gives it away. */
+function staysOn(host: NodeState | undefined): boolean {
+  return isInService(host) && host?.drain?.migrate !== true;
 }
 
 /** Whether a route leads to something that does not run any more. */

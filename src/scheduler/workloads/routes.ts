@@ -19,7 +19,7 @@ const MOST = 500;
 
 /**
  * Hostnames whose every slot has an instance that is ready, and whose active route leads elsewhere or lies on a host that is out of
- * service. Those with a route on its way wait for that.
+ * service, or that gives its hostnames away. Those with a route on its way wait for that.
  */
 const UNSERVED = `
   SELECT d.deployment_id, h.hostname
@@ -39,6 +39,7 @@ const UNSERVED = `
   WHERE d.status IN ('deploying', 'live', 'degraded') AND i.ready = s.wanted
     AND NOT EXISTS (SELECT 1 FROM fleet.ingress_routes p WHERE p.hostname = h.hostname AND p.status = 'publishing')
     AND (a.route_id IS NULL OR n.status NOT IN ('active', 'unhealthy', 'draining') OR n.status IS NULL
+         OR (n.status = 'draining' AND (n.drain ->> 'migrate')::boolean)
          OR NOT (a.instance_ids @> i.ids AND i.ids @> a.instance_ids))
   ORDER BY d.created_at, h.hostname LIMIT ${MOST}`;
 

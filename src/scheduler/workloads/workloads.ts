@@ -3,6 +3,7 @@ import type { AssessDeployment } from '../../domain/deployment/assess.ts';
 import type { Led, PassReport } from '../pass.ts';
 import { admitNetworks, unplaceInstances } from './admit.ts';
 import { assessDeployments } from './assess.ts';
+import { migrateInstances, noteOverdueDrains } from './drains.ts';
 import { placeInstances } from './place.ts';
 import { publishRoutes, removeRoutes } from './routes.ts';
 import { teardownInstances } from './teardown.ts';
@@ -15,6 +16,7 @@ export async function runWorkloads(pool: pg.Pool, led: Led): Promise<readonly Pa
   const { rows } = await pool.query<{ now: number }>('SELECT clock_timestamp() AS now');
   const now = rows[0]?.now ?? Date.now();
   const unplaced = await unplaceInstances(pool, led);
+  const migrated = await migrateInstances(pool, led);
   const placed = await placeInstances(pool, led);
   const admitted = await admitNetworks(pool, led);
   const published = await publishRoutes(pool, led, now);
@@ -25,5 +27,6 @@ export async function runWorkloads(pool: pg.Pool, led: Led): Promise<readonly Pa
     ...placed.unplaceable,
   ]);
   const assessed = await assessDeployments(pool, led, lacking);
-  return [unplaced, placed.report, admitted, published.report, removed, tornDown, assessed];
+  const overdue = await noteOverdueDrains(pool, led);
+  return [unplaced, migrated, overdue, placed.report, admitted, published.report, removed, tornDown, assessed];
 }

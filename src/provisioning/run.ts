@@ -72,6 +72,7 @@ export async function underLock(
   ports: ProvisioningPorts,
   options: ProvisionOptions,
   work: (run: Run, lock: NodeLock) => Promise<ProvisionOutcome>,
+  resume?: string,
 ): Promise<ProvisionOutcome> {
   const attempt = await ports.lockNode(nodeId);
   if (!attempt.ok) {
@@ -85,7 +86,7 @@ export async function underLock(
   const { lock } = attempt;
   const run = new Run(nodeId, ports, options, lock);
   try {
-    return await expectingTrouble(run, lock, () => work(run, lock));
+    return await expectingTrouble(run, lock, () => work(run, lock), resume);
   } finally {
     await lock.release();
   }
@@ -96,15 +97,15 @@ export async function expectingTrouble(
   run: Run,
   lock: NodeLock | undefined,
   work: () => Promise<ProvisionOutcome>,
+  resume = `go on with \`pushleft-controller fleet provision --resume ${run.nodeId}\``,
 ): Promise<ProvisionOutcome> {
-  const resume = `go on with \`pushleft-controller fleet provision --resume ${run.nodeId}\``;
   try {
     return await work();
   } catch (error) {
     if (lock?.lost.aborted === true || error instanceof LockLostError) {
       return run.refused(stop('lock_lost', 'the database session that held the node lock is lost', resume).refusals);
     }
-    if (run.signal.aborted) return run.refused(stop('interrupted', 'provisioning was stopped', resume).refusals);
+    if (run.signal.aborted) return run.refused(stop('interrupted', 'the work was stopped', resume).refusals);
     if (error instanceof HetznerError) {
       return run.refused(stop('provider_failed', `the Hetzner API failed: ${error.message}`, resume).refusals);
     }

@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect } from 'kysely';
+import { Kysely, PostgresDialect, sql } from 'kysely';
 import type pg from 'pg';
 import { type RowOf, registry, type TableName } from '../../projections/registry.ts';
 
@@ -43,4 +43,13 @@ export function readDatabase(pool: pg.Pool): Kysely<ReadDatabase> {
 /** The columns of a table by name: a table that has more than this program knows is read all the same. */
 export function columns<T extends TableName>(table: T): readonly (keyof RowOf<T> & string)[] {
   return Object.keys(registry[table].table.columns) as (keyof RowOf<T> & string)[];
+}
+
+/** Every program that has said something of itself, and what the database's clock shows (ms). */
+export async function readPrograms(
+  db: Kysely<ReadDatabase>,
+): Promise<{ readonly rows: readonly ProgramRow[]; readonly now: number }> {
+  const now = sql<number>`clock_timestamp()`.as('now');
+  const rows = await db.selectFrom('telemetry.programs').selectAll().select(now).orderBy('program').execute();
+  return { rows, now: rows[0]?.now ?? 0 };
 }

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { sql } from 'kysely';
 import type pg from 'pg';
 import type { FileStep } from '../pki/atomic-file.ts';
 import type { PkiPaths } from '../pki/files.ts';
-import { columns, readDatabase } from '../read/database.ts';
+import { columns, readDatabase, readPrograms } from '../read/database.ts';
 import { liveGatewayPkis } from '../read/gateway-pki.ts';
 import type { CommandActor } from '../transactor/command.ts';
 import type { Transactor } from '../transactor/transactor.ts';
@@ -43,9 +42,8 @@ export function systemPorts({
         .limit(1)
         .executeTakeFirst(),
     async liveGateways() {
-      const now = sql<number>`clock_timestamp()`.as('now');
-      const rows = await db.selectFrom('telemetry.programs').selectAll().select(now).orderBy('program').execute();
-      return liveGatewayPkis(rows, rows[0]?.now ?? 0);
+      const { rows, now } = await readPrograms(db);
+      return liveGatewayPkis(rows, now);
     },
     say,
     uuid: randomUUID,

@@ -64,7 +64,7 @@ describe('a node that is heard from 5,000 hosts', () => {
     await heard(other, [original]);
     await hosts.flush();
     expect(performance.now() - before).toBeLessThan(2_000);
-    expect(await hostsOf(noisy)).toEqual(many.slice(-MOST_HOSTS).reverse());
+    expect(await hostsOf(noisy)).toEqual(many.slice(-MOST_HOSTS).toReversed());
     expect(await conflictsOf(other)).toEqual([[original, copy]]);
   });
 
@@ -75,7 +75,7 @@ describe('a node that is heard from 5,000 hosts', () => {
     await hosts.flush();
     await heard(noisy, second, '127.0.0.1', Date.now() + 1_000);
     await hosts.flush();
-    expect(await hostsOf(noisy)).toEqual([...second.reverse(), first.at(-1)]);
+    expect(await hostsOf(noisy)).toEqual([...second.toReversed(), first.at(-1)]);
   });
 
   test('all of them in the table of an earlier version: they go with the next one, in bounded time', async () => {

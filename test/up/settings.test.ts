@@ -30,10 +30,11 @@ describe('settings of up', () => {
 
   test('every variable that a program reads and up does not decide itself: is a setting', async () => {
     const decided =
-      /BIND|_CERT$|_KEY$|_CA$|CLIENT_CA|CA_CERT|CA_KEY|_URL$|NODE_ID|STATE_DIR|AGENT_VERSION|_ADDRESS$|RELEASE_|FLEET_|STUB_|TEST_/;
+      /BIND|_CERT$|_KEY$|_CA$|CLIENT_CA|CA_CERT|CA_KEY|_URL$|NODE_ID|STATE_DIR|AGENT_VERSION|_ADDRESS$|INGRESS|CADDY|RELEASE_|FLEET_|STUB_|TEST_/;
     const sources = [
       'src/gateway/config.ts',
       'src/scheduler/config.ts',
+      'src/scheduler/thresholds.ts',
       'agent/config.ts',
       'src/provisioning/config.ts',
       'cli/program-log.ts',

@@ -285,7 +285,7 @@ describe('renewed again and again, and none was used', () => {
     const wishOf = (index: number) =>
       renewalAt(now, {
         certificate_id: (0x1000 + index).toString(16).padStart(32, '0'),
-        tbs_sha256: digest(`${(0x1000 + index).toString(16)}`),
+        tbs_sha256: digest((0x1000 + index).toString(16)),
         public_key_spki: Buffer.from(`key ${index} of many`).toString('base64'),
       });
     for (let index = 0; index < MOST_UNUSED; index += 1) {

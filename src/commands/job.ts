@@ -4,7 +4,13 @@ import { type LeaseJob, type LeaseState, leasableKinds, leaseJob, type Offer } f
 import { type QueueJob, queueJob } from '../domain/job/queue.ts';
 import type { JobState } from '../domain/job/state.ts';
 import type { CommandDefinition } from '../transactor/command.ts';
-import { jobByLeaseRequest, openJobsOfNode, queuedForNode, queuedForPool } from '../transactor/finders.ts';
+import {
+  jobByLeaseRequest,
+  jobsLeasedTo,
+  openJobsOfNode,
+  queuedForNode,
+  queuedForPool,
+} from '../transactor/finders.ts';
 import type { Rows } from '../transactor/row-view.ts';
 import { loadAgent } from './agent.ts';
 import { loadPurpose } from './purpose.ts';
@@ -44,15 +50,19 @@ export const leaseJobCommand: CommandDefinition<LeaseJob, LeaseState> = {
     ]);
     if (node === undefined || again !== undefined) {
       const requested = await loadOffer(rows, again);
-      return { node, certificate, requested, forNode: undefined, forPool: undefined };
+      return { node, certificate, requested, forNode: undefined, forPool: undefined, held: 0 };
     }
     const leasable = leasableKinds(node, kinds);
     const [[own], [pooled]] = await Promise.all([
       rows.find(queuedForNode, { node_id: node.node_id, kinds: leasable }),
       node.schedulable ? rows.find(queuedForPool, { pool: node.pool, kinds: leasable }) : [],
     ]);
-    const [forNode, forPool] = await Promise.all([loadOffer(rows, own), loadOffer(rows, pooled)]);
-    return { node, certificate, requested: undefined, forNode, forPool };
+    const [forNode, forPool, held] = await Promise.all([
+      loadOffer(rows, own),
+      loadOffer(rows, pooled),
+      own === undefined && pooled !== undefined ? rows.find(jobsLeasedTo, { node_id: node.node_id }) : [],
+    ]);
+    return { node, certificate, requested: undefined, forNode, forPool, held: held.length };
   },
   decide: leaseJob,
 };

@@ -1,5 +1,6 @@
 import { type AllocationState, sumOf } from '../allocation/state.ts';
 import { append, type Decision, refuse } from '../decision.ts';
+import { MOST_INSTANCES } from '../node/limits.ts';
 import type { NodeLiveness, NodeState } from '../node/state.ts';
 import type { Refusal } from '../result.ts';
 import type { SchedulerState } from '../scheduler/state.ts';
@@ -10,8 +11,6 @@ import type { DeploymentState, InstanceState } from './state.ts';
 
 /** Slots of a node's subnet; none is ever used twice. */
 const SUBNET_SLOTS = 65_536;
-/** Instances of one node: one that is lost names them all, and what follows for each, in one event. */
-const MOST_INSTANCES = 500;
 
 /** What a placement is decided on. `unfinished` are the deployment's instances that have not run to their end. */
 export interface PlaceState {

@@ -1,6 +1,7 @@
 import { type AgentIdentity, authenticate } from '../certificate/authenticate.ts';
 import type { CertificateState } from '../certificate/state.ts';
 import { append, type Decision, type DecisionTime, following, nothing, refuse, replying } from '../decision.ts';
+import { MOST_HELD_JOBS } from '../node/limits.ts';
 import type { NodeState } from '../node/state.ts';
 import { jobStream } from '../stream.ts';
 import { afterJob, type Purpose } from './purpose.ts';
@@ -45,10 +46,13 @@ export interface LeaseState {
   readonly requested: Offer | undefined;
   readonly forNode: Offer | undefined;
   readonly forPool: Offer | undefined;
+  /** How many jobs it holds; read where one of its pool waits. */
+  readonly held: number;
 }
 
 /**
- * Hands a job to a node for a bounded time: its own jobs first, then its pool's when it is schedulable. A repeated `request_id` (the
+ * Hands a job to a node for a bounded time: its own jobs first, then its pool's when it is schedulable and does not hold
+ * {@link MOST_HELD_JOBS} already. A repeated `request_id` (the
  * answer was lost) gets the same job under a fresh token, never a second one, and at most {@link MAX_REISSUES} times: then the lease is
  * left to run out. Replies `job_id: null` when nothing waits. A job whose payload is gone can be done by nobody: it fails, and the reply
  * says with `failed_job_id` that it is worth asking again. Refuses what {@link authenticate} refuses, and node_not_active.
@@ -63,7 +67,8 @@ export function leaseJob(request: LeaseJob, state: LeaseState, { now }: Decision
     const again = requested.job.status === 'leased' && requested.job.reissues < MAX_REISSUES;
     return again ? handOut(request, requested, node, now, true) : nothing({ job_id: null });
   }
-  const offer = state.forNode ?? (node.schedulable ? state.forPool : undefined);
+  const takesPooled = node.schedulable && state.held < MOST_HELD_JOBS;
+  const offer = state.forNode ?? (takesPooled ? state.forPool : undefined);
   if (offer !== undefined) return handOut(request, offer, node, now, false);
   return node.status === 'active' ? nothing({ job_id: null }) : refuse('node_not_active', { status: node.status });
 }

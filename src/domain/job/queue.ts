@@ -1,5 +1,6 @@
 import { append, type Body, type Decision, nothing, refuse, replying, withBodies } from '../decision.ts';
 import type { EventData } from '../event/catalogue.ts';
+import { MOST_OPEN_JOBS } from '../node/limits.ts';
 import type { NodeState } from '../node/state.ts';
 import { jobStream } from '../stream.ts';
 import type { JobState } from './state.ts';
@@ -16,9 +17,6 @@ const QUEUED_WITH = [
   'payload_sha256',
   'max_attempts',
 ] as const satisfies readonly (keyof JobState & keyof EventData<'job_queued'>)[];
-
-/** Jobs that may wait for one node or be done there: a node that is lost names them all in one event. */
-export const MOST_OPEN_JOBS = 500;
 
 /** Queues a job. The same job again is nothing new. Refuses: job_target_unclear, job_exists, node_unknown, node_queue_full. */
 export function queueJob(

@@ -1,3 +1,4 @@
+import { revocations } from '../certificate/revoke.ts';
 import type { CertificateState } from '../certificate/state.ts';
 import type { DatabaseState } from '../database/state.ts';
 import { type Decision, following, nothing, refuse } from '../decision.ts';
@@ -52,14 +53,8 @@ function fenced(node_id: string, jobs: readonly JobState[]): NewEvent[] {
 }
 
 function revoked(node_id: string, certificates: readonly CertificateState[]): NewEvent[] {
-  if (certificates.length === 0) return [];
-  const certificate_ids = certificates.map(({ certificate_id }) => certificate_id);
-  return [
-    {
-      stream: nodeStream(node_id),
-      event: { type: 'certificates_revoked', data: { node_id, certificate_ids, reason: 'operator' } },
-    },
-  ];
+  const ids = certificates.map(({ certificate_id }) => certificate_id);
+  return revocations(node_id, ids, 'operator').map((event) => ({ stream: nodeStream(node_id), event }));
 }
 
 /**

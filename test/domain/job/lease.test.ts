@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { leaseJobCommand } from '../../../src/commands/job.ts';
 import type { FleetEvent } from '../../../src/domain/event/catalogue.ts';
 import { type LeaseJob, MAX_REISSUES } from '../../../src/domain/job/lease.ts';
+import { MOST_HELD_JOBS } from '../../../src/domain/node/limits.ts';
 import {
   admitted,
   CERTIFICATE_LIFETIME_MS,
@@ -76,6 +77,24 @@ describe('an agent asks for work', () => {
     expect(await given(...admitted, forPool).when(leaseJobCommand, lease)).toEqual([
       make('job_leased', { job_id: LATER_JOB }),
     ]));
+
+  test('one waits for its pool, and it holds as many as a node may: nothing, until one of them is done', async () => {
+    const held = Array.from({ length: MOST_HELD_JOBS }, (_, i) => {
+      const job_id = `20000000-0000-4000-8000-${String(i + 100).padStart(12, '0')}`;
+      const request_id = `21000000-0000-4000-8000-${String(i + 100).padStart(12, '0')}`;
+      return [
+        make('job_queued', { job_id, node_id: null, pool: 'application' }),
+        make('job_leased', { job_id, request_id }),
+      ];
+    });
+    const full = [...admitted, ...held.flat(), forPool];
+    expect(await given(...full).when(leaseJobCommand, lease)).toEqual([]);
+    const done = make('job_completed', { job_id: held[0]?.[0]?.data.job_id ?? '' });
+    expect(await given(...full, done).when(leaseJobCommand, lease)).toEqual([
+      make('job_leased', { job_id: LATER_JOB }),
+    ]);
+    expect(await given(...full, queued).when(leaseJobCommand, lease)).toEqual([leased]);
+  });
 
   test('one waits for its pool, not admitted: nothing', async () =>
     expect(await given(...enrolled, forPool).reply(leaseJobCommand, lease)).toEqual(nothingWaits));

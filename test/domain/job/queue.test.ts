@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { queueJobCommand } from '../../../src/commands/job.ts';
-import { MOST_OPEN_JOBS } from '../../../src/domain/job/queue.ts';
+import { MOST_OPEN_JOBS } from '../../../src/domain/node/limits.ts';
 import { digest, JOB, make, NODE, sample } from '../../support/events.ts';
 import { given, refusal } from '../../support/given.ts';
 

@@ -5,7 +5,9 @@ import {
   publishRouteCommand,
   removeRouteCommand,
   teardownInstanceCommand,
+  unplaceInstanceCommand,
 } from '../../src/commands/deployment.ts';
+import { migrateInstanceCommand, noteOverdueDrainCommand } from '../../src/commands/node-exit.ts';
 import { ensureApplicationJob, publishIngressJob, teardownApplicationJob } from '../../src/commands/workload-jobs.ts';
 import type { DeploymentState, InstanceState } from '../../src/domain/deployment/state.ts';
 import { isInService, mayPublish, wantedInstances } from '../../src/domain/ingress/publish.ts';
@@ -21,6 +23,15 @@ export type Act = () => Promise<boolean>;
  * stop between two of them.
  */
 export function* schedulerActs(world: World): Generator<Act> {
+  for (const { node_id, drain } of world.nodes()) {
+    if (drain !== null) yield () => world.schedule(noteOverdueDrainCommand, { node_id });
+  }
+  for (const { instance_id } of world.instances(({ status }) => status === 'reserved' || status === 'deploying')) {
+    yield () => world.schedule(unplaceInstanceCommand, { instance_id });
+  }
+  for (const { instance_id } of world.instances(isMigrating(world))) {
+    yield () => world.schedule(migrateInstanceCommand, { instance_id });
+  }
   for (const instance of world.instances(({ status }) => status === 'pending_placement'))
     yield () => place(world, instance);
   for (const instance of world.instances(({ status }) => status === 'reserved')) yield () => admit(world, instance);
@@ -63,15 +74,22 @@ async function route(world: World, deployment_id: string, hostname: string): Pro
   if (instances === undefined || !mayPublish(routes, world.now)) return false;
   const active = routes.find(({ status }) => status === 'active');
   const present = world.nodes().find(({ node_id }) => node_id === active?.node_id);
-  const host = isInService(present)
-    ? present
-    : world.nodes().find(({ status, ingress }) => status === 'active' && ingress);
+  const host =
+    isInService(present) && present?.drain?.migrate !== true
+      ? present
+      : world.nodes().find(({ status, ingress }) => status === 'active' && ingress);
   if (host === undefined) return false;
   const instance_ids = instances.map(({ instance_id }) => instance_id);
   const generation = (routes.at(-1)?.generation ?? 0) + 1;
   const order = { deployment, hostname, generation, node_id: host.node_id, instances };
   const job = publishIngressJob(world.newId(), order, EPOCH);
   return world.schedule(publishRouteCommand, { deployment_id, hostname, node_id: host.node_id, instance_ids, job });
+}
+
+/** Instances on nodes that are drained with migration. */
+function isMigrating(world: World): (instance: InstanceState) => boolean {
+  const drained = new Set(world.nodes().flatMap(({ node_id, drain }) => (drain?.migrate ? [node_id] : [])));
+  return ({ status, node_id }) => status === 'ready' && node_id !== null && drained.has(node_id);
 }
 
 /** Instances that may have to be taken down; the decision says whether they do. */

@@ -5,6 +5,13 @@ import {
   retryDeploymentCommand,
 } from '../../src/commands/deployment.ts';
 import { assessLossesCommand, releaseLossesCommand } from '../../src/commands/loss.ts';
+import {
+  cancelDrainCommand,
+  retireNodeCommand,
+  revokeNodeCommand,
+  startDrainCommand,
+  takeOfflineCommand,
+} from '../../src/commands/node-exit.ts';
 import { sweepNodeCommand } from '../../src/commands/sweep.ts';
 import { POOLS } from '../../src/domain/fields.ts';
 import { workloadSamples } from '../support/workload-events.ts';
@@ -38,6 +45,14 @@ export const STEPS = [
   'sweep',
   'lose',
   'release_losses',
+  'drain',
+  'migrate',
+  'undrain',
+  'decommission',
+  'offline',
+  'revoke',
+  'add_node',
+  'create_database',
 ] as const;
 
 const UNHEALTHY_MS = 90_000;
@@ -153,6 +168,32 @@ const acts: Readonly<Record<Step['what'], Act>> = {
     world.pass(310_000);
     await sweep(world);
   },
+  drain: (world, n) => onNode(world, n, (node_id) => world.give(startDrainCommand, plainDrain(node_id))),
+  migrate: (world, n) =>
+    onNode(world, n, (node_id) =>
+      world.give(startDrainCommand, {
+        node_id,
+        migrate: true,
+        max_in_flight: 1 + (n % 2),
+        deadline_at: world.now + 60_000,
+      }),
+    ),
+  undrain: (world, n) => onNode(world, n, (node_id) => world.give(cancelDrainCommand, { node_id })),
+  decommission: (world, n) => onNode(world, n, (node_id) => world.give(retireNodeCommand, { node_id })),
+  offline: (world, n) => onNode(world, n, (node_id) => world.give(takeOfflineCommand, { node_id })),
+  revoke: (world, n) =>
+    n % 4 === 0 ? onNode(world, n, (node_id) => world.give(revokeNodeCommand, { node_id })) : undefined,
+  async add_node(world, n) {
+    if (world.nodes().length < 8) await world.addNode(world.nodes().length, 'application', n % 2 === 0);
+  },
+  async create_database(world, n) {
+    const node = pick(
+      world.nodes().filter(({ status }) => status === 'active'),
+      n,
+    );
+    if (node === undefined || world.databases().length > 2) return;
+    await world.createDatabase(node.node_id);
+  },
   async release_losses(world) {
     for (const pool of POOLS) await world.give(releaseLossesCommand, { pool, unhealthy_after_ms: UNHEALTHY_MS });
   },
@@ -176,6 +217,15 @@ async function work(world: World): Promise<void> {
 async function sweep(world: World): Promise<void> {
   for (const pool of POOLS) await world.schedule(assessLossesCommand, { pool, unhealthy_after_ms: UNHEALTHY_MS });
   for (const { node_id } of world.nodes()) await world.schedule(sweepNodeCommand, sweepOf(node_id));
+}
+
+function onNode(world: World, n: number, act: (node_id: string) => Promise<unknown>): Promise<unknown> | undefined {
+  const node = pick(world.nodes(), n);
+  return node && act(node.node_id);
+}
+
+function plainDrain(node_id: string) {
+  return { node_id, migrate: false, max_in_flight: null, deadline_at: null };
 }
 
 function sweepOf(node_id: string) {

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
 import { confirmCleanupCommand } from '../../src/commands/cleanup.ts';
+import { createDatabaseCommand } from '../../src/commands/database.ts';
 import { completeJobCommand, expireLeaseCommand, leaseJobCommand } from '../../src/commands/job.ts';
 import { recoverNodeCommand } from '../../src/commands/sweep.ts';
 import { underTerm } from '../../src/commands/term.ts';
+import { ensureDatabaseJob } from '../../src/commands/workload-jobs.ts';
 import type { DatabaseState } from '../../src/domain/database/state.ts';
 import type { Decision } from '../../src/domain/decision.ts';
 import type { DeploymentState, InstanceState } from '../../src/domain/deployment/state.ts';
@@ -13,6 +15,7 @@ import type { JobState } from '../../src/domain/job/state.ts';
 import type { NodeLiveness, NodeState } from '../../src/domain/node/state.ts';
 import { SCHEDULER, type SchedulerState } from '../../src/domain/scheduler/state.ts';
 import { nodeStream } from '../../src/domain/stream.ts';
+import { EPOCH } from '../../src/log/epoch.ts';
 import type { CommandDefinition } from '../../src/transactor/command.ts';
 import { admitted, make } from '../support/events.ts';
 import { MemoryLog } from '../support/memory-log.ts';
@@ -106,6 +109,15 @@ export class World {
     this.#fingerprints.set(node_id, fingerprint);
     this.hear(node_id);
     return node_id;
+  }
+
+  /** A database on a node, small enough for any. */
+  async createDatabase(node_id: string): Promise<void> {
+    const database_id = this.newId();
+    const named = { database_id, node_id, job_id: this.newId(), name: `db-${database_id.slice(0, 8)}` };
+    const event = make('database_instance_created', { ...named, cpu_millis: 1, memory_mb: 1, disk_gb: 0 });
+    const job = ensureDatabaseJob(event.data.job_id, event.data, EPOCH);
+    await this.give(createDatabaseCommand, { database: event.data, job });
   }
 
   /** A gateway writes that it heard a node. */

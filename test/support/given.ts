@@ -1,9 +1,11 @@
+import type { RowOf, TableName } from '../../projections/registry.ts';
 import type { Body, Decision, Reply } from '../../src/domain/decision.ts';
 import type { FleetEvent, NewEvent } from '../../src/domain/event/catalogue.ts';
 import type { EventMetadata } from '../../src/domain/event/recorded.ts';
 import type { LeaseGuard, StoredPayload } from '../../src/domain/job/state.ts';
 import type { RefusalCode } from '../../src/domain/refusal.ts';
 import type { Refusal } from '../../src/domain/result.ts';
+import { SCHEDULER } from '../../src/domain/scheduler/state.ts';
 import {
   CA_STREAM,
   databaseStream,
@@ -29,6 +31,9 @@ export const METADATA: EventMetadata = {
   program_version: '0.1.0',
   epoch: 1,
 };
+
+/** What the clock of silence shows. */
+const HEARD_MS = 100_000_000;
 
 /**
  * A history, and what a command would make of it:
@@ -81,6 +86,18 @@ class Given {
     return this;
   }
 
+  /** By the clock of silence the node could have been heard for so long, and was not. */
+  silentFor(nodeId: string, ms: number): this {
+    this.#rows.putScheduler({ id: SCHEDULER, term: 1, holder: 'scheduler@test', heard_ms: HEARD_MS });
+    this.#rows.putLiveness({
+      node_id: nodeId,
+      last_seen_at: this.#now - ms,
+      heard_ms: HEARD_MS - ms,
+      data_disk_free_gb: null,
+    });
+    return this;
+  }
+
   /** A gateway says now which CAs it trusts. */
   beacon(program: string, ...trusted_ca_sha256s: readonly string[]): this {
     this.#rows.putBeacon({ program, kind: 'gateway', trusted_ca_sha256s, beacon_at: this.#now });
@@ -109,6 +126,11 @@ class Given {
   payload(row: StoredPayload): this {
     this.#rows.putPayload(row);
     return this;
+  }
+
+  /** A row as it is now. */
+  row<T extends TableName>(table: T, key: string): Promise<RowOf<T> | undefined> {
+    return this.#rows.get(table, key);
   }
 
   /** The command takes place now: the events that it appends, or its refusal. */

@@ -98,7 +98,7 @@ function obstacleTo(
 type Sizes = Pick<Role, 'cpu_millis' | 'memory_mb' | 'disk_gb'>;
 
 /** What a node has too little of; undefined where there is room. Allocations never exceed capacity (requirement, Capacity). */
-function lackOf(
+export function lackOf(
   wanted: Sizes,
   allocations: readonly AllocationState[],
   capacity: Sizes,

@@ -43,6 +43,14 @@ export const deploymentArgument = Args.string({
   parse: parseReference,
 });
 
+/** DATABASE: its name or its id. */
+export const databaseArgument = Args.string({
+  description: "The database's name or id.",
+  required: true,
+  ignoreStdin: true,
+  parse: parseReference,
+});
+
 /** --at: time travel. */
 export const atFlag = Flags.string({ summary: `Show the past: ${MOMENT_FORMS}.`, helpValue: 'MOMENT' });
 

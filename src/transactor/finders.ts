@@ -244,6 +244,14 @@ export const databasesByName = finder('database_instances', {
   limit: WHOLE_FLEET,
 });
 
+/** Every database in one of these statuses. */
+export const databasesInStatus = finder('database_instances', {
+  name: 'databases_in_status',
+  where: { status: { anyOf: 'statuses' } },
+  orderBy: 'database_id',
+  limit: WHOLE_FLEET,
+});
+
 /** The database that a job works on. */
 export const databaseByJob = finder('database_instances', {
   name: 'database_by_job',

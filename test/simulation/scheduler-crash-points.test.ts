@@ -12,8 +12,8 @@ interface Workflow {
   readonly name: string;
   /** How many commands the scheduler gives; each is a point to be cut off at. */
   readonly commands: number;
-  prepare(fleet: PassingFleet): Promise<void>;
-  begin(fleet: PassingFleet): Promise<void>;
+  readonly prepare: (fleet: PassingFleet) => Promise<void>;
+  readonly begin: (fleet: PassingFleet) => Promise<void>;
 }
 
 async function twoNodes(fleet: PassingFleet): Promise<void> {

@@ -8,6 +8,8 @@ type Sizes = Pick<Role, 'cpu_millis' | 'memory_mb' | 'disk_gb'>;
 export interface Candidate extends Pick<NodeState, 'node_id' | 'pool' | 'region'> {
   readonly capacity: Sizes;
   readonly used: { -readonly [K in keyof Sizes]: number };
+  /** How many more instances may have a place on it, whatever they use. */
+  places: number;
   /** Instances of each role on it, by {@link roleKey}. */
   readonly running: Map<string, number>;
 }
@@ -36,6 +38,7 @@ export function chooseNode(
   for (const candidate of candidates) {
     if (candidate.pool !== pool || !regions.includes(candidate.region)) continue;
     if (members !== null && !members.includes(candidate.node_id)) continue;
+    if (candidate.places <= 0) continue;
     const filled = fillAfter(role, candidate);
     if (filled > 1) continue;
     const rank = [candidate.running.get(key) ?? 0, filled] as const;
@@ -45,7 +48,9 @@ export function chooseNode(
 }
 
 /** Counts one more instance of a role on a candidate. */
-export function take(role: Role, deployment_id: string, { used, running }: Candidate): void {
+export function take(role: Role, deployment_id: string, candidate: Candidate): void {
+  const { used, running } = candidate;
+  candidate.places -= 1;
   used.cpu_millis += role.cpu_millis;
   used.memory_mb += role.memory_mb;
   used.disk_gb += role.disk_gb;

@@ -2,11 +2,10 @@ import type pg from 'pg';
 import { migrateInstanceCommand, noteOverdueDrainCommand } from '../../commands/node-exit.ts';
 import { underTerm } from '../../commands/term.ts';
 import { giveAll, type Led, type PassReport } from '../pass.ts';
+import { inPages } from './pages.ts';
 
 const migrateInstance = underTerm(migrateInstanceCommand);
 const noteOverdueDrain = underTerm(noteOverdueDrainCommand);
-
-const MOST = 1_000;
 
 /** Services on nodes that are drained with migration and that nothing replaces yet, as many of each node as may be on their way. */
 const MIGRATABLE = `
@@ -19,23 +18,39 @@ const MIGRATABLE = `
       AND NOT EXISTS (SELECT 1 FROM fleet.application_instances s WHERE s.replaces_instance_id = i.instance_id)
     ORDER BY i.instance_id LIMIT coalesce((n.drain ->> 'max_in_flight')::integer, 1)
   ) m
-  WHERE n.status = 'draining' AND (n.drain ->> 'migrate')::boolean
-  ORDER BY m.instance_id LIMIT ${MOST}`;
+  WHERE n.status = 'draining' AND (n.drain ->> 'migrate')::boolean AND m.instance_id <> ALL($1::text[])
+  ORDER BY m.instance_id LIMIT $2`;
 
 const OVERDUE = `
   SELECT node_id FROM fleet.fleet_nodes
   WHERE status = 'draining' AND drain -> 'overdue_at' = 'null' AND drain -> 'deadline_at' <> 'null'
     AND (drain ->> 'deadline_at')::numeric <= extract(epoch FROM clock_timestamp()) * 1000
-  ORDER BY node_id LIMIT ${MOST}`;
+    AND node_id <> ALL($1::text[])
+  ORDER BY node_id LIMIT $2`;
 
 /** Moves services away from nodes that are drained with migration, a few at once. */
-export async function migrateInstances(pool: pg.Pool, led: Led): Promise<PassReport> {
-  const { rows } = await pool.query<{ instance_id: string }>({ name: 'migratable_instances', text: MIGRATABLE });
-  return giveAll(led, migrateInstance, rows);
+export function migrateInstances(pool: pg.Pool, led: Led, page: number): Promise<PassReport> {
+  return inPages<{ instance_id: string }>(
+    page,
+    async (seen, limit) => {
+      const values = [seen, limit];
+      return (await pool.query<{ instance_id: string }>({ name: 'migratable_instances', text: MIGRATABLE, values }))
+        .rows;
+    },
+    ({ instance_id }) => instance_id,
+    (rows) => giveAll(led, migrateInstance, rows),
+  );
 }
 
 /** Says of drains whose deadline has passed what still blocks them. */
-export async function noteOverdueDrains(pool: pg.Pool, led: Led): Promise<PassReport> {
-  const { rows } = await pool.query<{ node_id: string }>({ name: 'overdue_drains', text: OVERDUE });
-  return giveAll(led, noteOverdueDrain, rows);
+export function noteOverdueDrains(pool: pg.Pool, led: Led, page: number): Promise<PassReport> {
+  return inPages<{ node_id: string }>(
+    page,
+    async (seen, limit) => {
+      const values = [seen, limit];
+      return (await pool.query<{ node_id: string }>({ name: 'overdue_drains', text: OVERDUE, values })).rows;
+    },
+    ({ node_id }) => node_id,
+    (rows) => giveAll(led, noteOverdueDrain, rows),
+  );
 }

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { type Candidate, roleKey } from '../../domain/deployment/choose-node.ts';
 import type { Pool } from '../../domain/fields.ts';
+import { MOST_INSTANCES } from '../../domain/node/limits.ts';
 import { SCHEDULER } from '../../domain/scheduler/state.ts';
 import { FRESH_MS } from '../../domain/silence.ts';
 
@@ -8,12 +9,13 @@ import { FRESH_MS } from '../../domain/silence.ts';
 const CANDIDATES = `
   SELECT n.node_id, n.pool, n.region, n.cpu_millis, n.memory_mb, n.disk_gb,
          coalesce(a.cpu_millis, 0)::float8 AS used_cpu_millis, coalesce(a.memory_mb, 0)::float8 AS used_memory_mb,
-         coalesce(a.disk_gb, 0)::float8 AS used_disk_gb
+         coalesce(a.disk_gb, 0)::float8 AS used_disk_gb, coalesce(a.instances, 0)::float8 AS instances
   FROM fleet.fleet_nodes n
   JOIN telemetry.scheduler s ON s.id = $1
   JOIN telemetry.node_liveness l ON l.node_id = n.node_id
   LEFT JOIN (
-    SELECT node_id, sum(cpu_millis) AS cpu_millis, sum(memory_mb) AS memory_mb, sum(disk_gb) AS disk_gb
+    SELECT node_id, sum(cpu_millis) AS cpu_millis, sum(memory_mb) AS memory_mb, sum(disk_gb) AS disk_gb,
+           count(*) FILTER (WHERE kind = 'deployment_role') AS instances
     FROM fleet.fleet_allocations WHERE released_at IS NULL GROUP BY node_id
   ) a ON a.node_id = n.node_id
   WHERE n.status = 'active' AND n.schedulable AND n.cpu_millis IS NOT NULL AND s.heard_ms - l.heard_ms <= $2
@@ -36,6 +38,7 @@ interface CandidateRow {
   readonly used_cpu_millis: number;
   readonly used_memory_mb: number;
   readonly used_disk_gb: number;
+  readonly instances: number;
 }
 
 /** The nodes that take instances now, with what each has left and how many it has of these deployments' roles: two statements for any number. */
@@ -54,6 +57,7 @@ export async function findCandidates(pool: pg.Pool, deploymentIds: readonly stri
     pool: ofPool,
     region,
     capacity: { cpu_millis: sizes.cpu_millis, memory_mb: sizes.memory_mb, disk_gb: sizes.disk_gb },
+    places: MOST_INSTANCES - sizes.instances,
     used: { cpu_millis: sizes.used_cpu_millis, memory_mb: sizes.used_memory_mb, disk_gb: sizes.used_disk_gb },
     running: new Map(
       (counts.get(node_id) ?? []).map((one) => [roleKey(one.deployment_id, one.role), one.running] as const),

@@ -11,11 +11,11 @@ import { EPOCH } from '../../log/epoch.ts';
 import { instancesOfDeployment, routesOfHostname } from '../../transactor/finders.ts';
 import { RowView } from '../../transactor/row-view.ts';
 import { giveAll, type Led, type PassReport } from '../pass.ts';
+import { NodeQueues } from './node-queues.ts';
+import { inPages } from './pages.ts';
 
 const publishRoute = underTerm(publishRouteCommand);
 const removeRoute = underTerm(removeRouteCommand);
-
-const MOST = 500;
 
 /**
  * Hostnames whose every slot has an instance that is ready, and whose active route leads elsewhere or lies on a host that is out of
@@ -41,9 +41,15 @@ const UNSERVED = `
     AND (a.route_id IS NULL OR n.status NOT IN ('active', 'unhealthy', 'draining') OR n.status IS NULL
          OR (n.status = 'draining' AND (n.drain ->> 'migrate')::boolean)
          OR NOT (a.instance_ids @> i.ids AND i.ids @> a.instance_ids))
-  ORDER BY d.created_at, h.hostname LIMIT ${MOST}`;
+    AND h.hostname <> ALL($1::text[])
+  ORDER BY d.created_at, h.hostname LIMIT $2`;
 
-/** Nodes that serve hostnames and take work, and how many each serves. One that is behind with what it was asked for gets no more. */
+interface Unserved {
+  readonly deployment_id: string;
+  readonly hostname: string;
+}
+
+/** Nodes that serve hostnames and take work, and how many each serves. */
 const HOSTS = `
   SELECT n.node_id, n.pool, n.region,
          (SELECT count(*)::float8 FROM fleet.ingress_routes r
@@ -52,7 +58,6 @@ const HOSTS = `
   JOIN telemetry.scheduler s ON s.id = $1
   JOIN telemetry.node_liveness l USING (node_id)
   WHERE n.status = 'active' AND n.ingress IS NOT NULL AND s.heard_ms - l.heard_ms <= $2
-    AND (SELECT count(*) FROM fleet.jobs j WHERE j.node_id = n.node_id AND j.status IN ('queued', 'leased')) < ${MOST}
   ORDER BY n.node_id`;
 
 /** What a pass published, and the deployments that have a hostname for which there is no host. */
@@ -62,36 +67,52 @@ export interface Published {
 }
 
 /** Points hostnames at the instances that are ready for them. */
-export async function publishRoutes(pool: pg.Pool, led: Led, now: number): Promise<Published> {
-  const { rows } = await pool.query<{ deployment_id: string; hostname: string }>({
-    name: 'unserved_hostnames',
-    text: UNSERVED,
-  });
+export async function publishRoutes(pool: pg.Pool, led: Led, now: number, page: number): Promise<Published> {
   const hostless = new Set<string>();
-  if (rows.length === 0) return { report: { done: 0, refused: [], failed: [] }, hostless };
+  const report = await inPages<Unserved>(
+    page,
+    async (seen, limit) => {
+      const values = [seen, limit];
+      return (await pool.query<Unserved>({ name: 'unserved_hostnames', text: UNSERVED, values })).rows;
+    },
+    ({ hostname }) => hostname,
+    async (rows) => {
+      const commands: PublishRoute[] = [];
+      for (const { order, isHostless, deployment_id } of await prepareAll(pool, rows, now)) {
+        if (isHostless) hostless.add(deployment_id);
+        if (order !== undefined) commands.push(order);
+      }
+      return giveAll(led, publishRoute, commands);
+    },
+  );
+  return { report, hostless };
+}
+
+/** What is to be done about a hostname. Nothing where it is not time yet, or where its host is behind with what it was asked for. */
+interface Prepared {
+  readonly deployment_id: string;
+  readonly isHostless: boolean;
+  readonly order?: PublishRoute;
+}
+
+async function prepareAll(pool: pg.Pool, rows: readonly Unserved[], now: number): Promise<Prepared[]> {
   const { rows: hosts } = await pool.query<IngressHost>({
     name: 'ingress_hosts',
     text: HOSTS,
     values: [SCHEDULER, FRESH_MS],
   });
+  const nodeIds = hosts.map(({ node_id }) => node_id);
+  const queues = await NodeQueues.read(pool, nodeIds);
   const view = new RowView(pool);
-  const commands: PublishRoute[] = [];
-  for (const { order, isHostless, deployment_id } of await Promise.all(
-    rows.map((row) => prepare(view, row, hosts, now)),
-  )) {
-    if (isHostless) hostless.add(deployment_id);
-    if (order !== undefined) commands.push(order);
-  }
-  return { report: await giveAll(led, publishRoute, commands), hostless };
+  return Promise.all(rows.map((row) => prepare(view, row, { hosts, queues }, now)));
 }
 
-/** The command that points a hostname at its instances; none where it is not time yet, or no host would take it. */
 async function prepare(
   view: RowView,
-  { deployment_id, hostname }: { readonly deployment_id: string; readonly hostname: string },
-  hosts: readonly IngressHost[],
+  { deployment_id, hostname }: Unserved,
+  { hosts, queues }: { readonly hosts: readonly IngressHost[]; readonly queues: NodeQueues },
   now: number,
-): Promise<{ deployment_id: string; isHostless: boolean; order?: PublishRoute }> {
+): Promise<Prepared> {
   const [deployment, ready, routes] = await Promise.all([
     view.get('deployments', deployment_id),
     view.find(instancesOfDeployment, { deployment_id, statuses: ['ready'] }),
@@ -101,9 +122,13 @@ async function prepare(
   if (deployment === undefined || instances === undefined || !mayPublish(routes, now)) {
     return { deployment_id, isHostless: false };
   }
-  const serving = routes.find(({ status }) => status === 'active');
-  const host = chooseIngressHost(deployment, serving?.node_id, hosts);
-  if (host === undefined) return { deployment_id, isHostless: true };
+  const serving = routes.find(({ status }) => status === 'active')?.node_id;
+  // The one that serves it is not left because it is behind: then the hostname waits.
+  const able = hosts.filter(({ node_id }) => node_id === serving || queues.hasRoom(node_id));
+  const host = chooseIngressHost(deployment, serving, able);
+  if (host === undefined || !queues.take(host.node_id)) {
+    return { deployment_id, isHostless: chooseIngressHost(deployment, serving, hosts) === undefined };
+  }
   host.hostnames += 1;
   const { node_id } = host;
   const generation = (routes.at(-1)?.generation ?? 0) + 1;
@@ -117,7 +142,7 @@ async function prepare(
  * failed is asked for again after a while.
  */
 const LEAVING = `
-  SELECT r.route_id, r.deployment_id
+  SELECT r.route_id, r.deployment_id, r.node_id
   FROM fleet.ingress_routes r
   JOIN fleet.deployments d USING (deployment_id)
   JOIN fleet.fleet_nodes n ON n.node_id = r.node_id
@@ -126,23 +151,39 @@ const LEAVING = `
     AND (r.status = 'draining' OR (d.status = 'removing' AND r.status IN ('active', 'publishing')))
     AND (r.status <> 'draining' OR j.job_id IS NULL OR j.status = 'completed'
          OR (j.status = 'failed' AND j.finished_at <= clock_timestamp() - interval '30 seconds'))
-  ORDER BY r.published_at, r.route_id LIMIT ${MOST}`;
+    AND r.route_id <> ALL($1::text[])
+  ORDER BY r.published_at, r.route_id LIMIT $2`;
 
-/** Takes routes away from hosts that serve them for nobody. */
-export async function removeRoutes(pool: pg.Pool, led: Led): Promise<PassReport> {
-  const { rows } = await pool.query<{ route_id: string; deployment_id: string }>({
-    name: 'leaving_routes',
-    text: LEAVING,
-  });
+interface Leaving {
+  readonly route_id: string;
+  readonly deployment_id: string;
+  readonly node_id: string;
+}
+
+/** Takes routes away from hosts that serve them for nobody, as far as their queues have room. */
+export function removeRoutes(pool: pg.Pool, led: Led, page: number): Promise<PassReport> {
+  return inPages<Leaving>(
+    page,
+    async (seen, limit) => {
+      const values = [seen, limit];
+      return (await pool.query<Leaving>({ name: 'leaving_routes', text: LEAVING, values })).rows;
+    },
+    ({ route_id }) => route_id,
+    async (rows) => giveAll(led, removeRoute, await removals(pool, rows)),
+  );
+}
+
+async function removals(pool: pg.Pool, rows: readonly Leaving[]) {
+  const nodeIds = rows.map(({ node_id }) => node_id);
+  const queues = await NodeQueues.read(pool, nodeIds);
   const view = new RowView(pool);
   const loaded = rows.map(({ route_id, deployment_id }) =>
     Promise.all([view.get('ingress_routes', route_id), view.get('deployments', deployment_id)]),
   );
-  const commands = (await Promise.all(loaded)).flatMap(([route, deployment]) => {
-    if (route === undefined || deployment === undefined) return [];
+  return (await Promise.all(loaded)).flatMap(([route, deployment]) => {
+    if (route === undefined || deployment === undefined || !queues.take(route.node_id)) return [];
     const { route_id, hostname, generation, node_id } = route;
     const order = { deployment, hostname, generation, node_id, instances: [] };
     return [{ route_id, job: publishIngressJob(randomUUID(), order, EPOCH) }];
   });
-  return giveAll(led, removeRoute, commands);
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { deployCommand } from '../../../src/commands/deployment.ts';
-import type { EventData } from '../../../src/domain/event/catalogue.ts';
+import type { EventData, NewEvent } from '../../../src/domain/event/catalogue.ts';
 import { SCHEDULER } from '../../../src/domain/scheduler/state.ts';
 import { postgresEventLog } from '../../../src/log/postgres/postgres-event-log.ts';
 import type { Led } from '../../../src/scheduler/pass.ts';
@@ -12,6 +12,7 @@ import { type Behaviour, work } from '../../simulation/agents.ts';
 import { addNodes, hear, type NodeWish } from '../../simulation/populate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { sample } from '../../support/events.ts';
+import { recordEvents } from '../../support/record-events.ts';
 
 type Deployment = EventData<'deployment_created'>;
 type Role = Deployment['roles'][number];
@@ -87,9 +88,9 @@ export class PassingFleet implements AsyncDisposable {
     return { transactor: { execute }, actor: { kind: 'scheduler', id: 'test' }, term: this.#term };
   }
 
-  /** One pass about workloads. Throws what failed. */
-  async workloads(led: Led = this.led()): Promise<void> {
-    const reports = await runWorkloads(this.database.pool, led);
+  /** One pass about workloads, which reads so many rows at once. Throws what failed. */
+  async workloads(led: Led = this.led(), page?: number): Promise<void> {
+    const reports = await runWorkloads(this.database.pool, led, page);
     for (const { failed } of reports) for (const { error } of failed) throw error;
   }
 
@@ -165,6 +166,11 @@ export class PassingFleet implements AsyncDisposable {
       [`${deploymentId}.${instance}`],
     );
     return rows[0]?.node_id ?? '';
+  }
+
+  /** Records events as they are, at most a command's worth. */
+  async record(events: readonly NewEvent[]): Promise<void> {
+    await this.give(recordEvents, { events });
   }
 
   /** Gives a command as an operator. */

@@ -46,6 +46,10 @@ const drills: Readonly<Record<string, Drill>> = {
   'stolen-agent-key.md': { goWrong: stealAndRenewFirst, afterwards: thiefIsOut },
   'gateway-certificate-expired.md': {},
   'stolen-ca-key.md': {},
+  'mass-silence.md': {},
+  'lost-ingress-host.md': {},
+  'lost-database-node.md': {},
+  'drain-that-does-not-end.md': {},
   'whole-fleet-expired.md': { goWrong: revokeAll },
 };
 

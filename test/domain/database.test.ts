@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createDatabaseCommand, releaseDatabaseCommand } from '../../src/commands/database.ts';
 import { ensureDatabaseJob } from '../../src/commands/workload-jobs.ts';
+import { MOST_DATABASES } from '../../src/domain/node/limits.ts';
 import { admitted, make, NODE, sample } from '../support/events.ts';
 import { given, refusal } from '../support/given.ts';
 
@@ -34,6 +35,28 @@ describe('workload database create', () => {
     expect(
       await heard().when(createDatabaseCommand, { ...command, database: { ...database, disk_gb: 1_000 } }),
     ).toEqual(refusal('node_full', { node_id: NODE, lacking: 'disk' })));
+
+  test('as many on the node as a loss can name: refused', async () => {
+    const others = Array.from({ length: MOST_DATABASES }, (_, i) =>
+      make('database_instance_created', {
+        database_id: `82000000-0000-4000-8000-${String(i + 100).padStart(12, '0')}`,
+        name: `db-${i}`,
+        cpu_millis: 1,
+        memory_mb: 1,
+        disk_gb: 0,
+      }),
+    );
+    expect(
+      await heard()
+        .and(...others)
+        .when(createDatabaseCommand, command),
+    ).toEqual(refusal('node_full', { node_id: NODE, lacking: 'places' }));
+    expect(
+      await heard()
+        .and(...others.slice(1))
+        .when(createDatabaseCommand, command),
+    ).toEqual([created, make('job_queued', queued)]);
+  });
 
   test('a node that was not heard: refused', async () =>
     expect(await given(...admitted).when(createDatabaseCommand, command)).toEqual(

@@ -45,7 +45,7 @@ export function createDatabase({ database, job }: CreateDatabase, state: CreateD
   }
   const { cpu_millis, memory_mb, disk_gb } = node;
   if (cpu_millis === null || memory_mb === null || disk_gb === null) return refuse('capacity_unknown', { node_id });
-  const lacking = lackOf(database, state.allocations, { cpu_millis, memory_mb, disk_gb });
+  const lacking = lackOf('database', database, state.allocations, { cpu_millis, memory_mb, disk_gb });
   if (lacking !== undefined) return refuse('node_full', { node_id, lacking });
   if (job.node_id !== node_id || job.job_id !== database.job_id) {
     return refuse('job_target_unclear', { job_id: job.job_id });

@@ -1,6 +1,6 @@
 import { type AllocationState, sumOf } from '../allocation/state.ts';
 import { append, type Decision, refuse } from '../decision.ts';
-import { MOST_INSTANCES } from '../node/limits.ts';
+import { MOST_DATABASES, MOST_INSTANCES } from '../node/limits.ts';
 import type { NodeLiveness, NodeState } from '../node/state.ts';
 import type { Refusal } from '../result.ts';
 import type { SchedulerState } from '../scheduler/state.ts';
@@ -85,7 +85,7 @@ function obstacleTo(
   if (node.cpu_millis === null || node.memory_mb === null || node.disk_gb === null) {
     return { code: 'capacity_unknown', details: { node_id } };
   }
-  const lacking = lackOf(role, allocations, {
+  const lacking = lackOf('deployment_role', role, allocations, {
     cpu_millis: node.cpu_millis,
     memory_mb: node.memory_mb,
     disk_gb: node.disk_gb,
@@ -97,13 +97,19 @@ function obstacleTo(
 
 type Sizes = Pick<Role, 'cpu_millis' | 'memory_mb' | 'disk_gb'>;
 
-/** What a node has too little of; undefined where there is room. Allocations never exceed capacity (requirement, Capacity). */
+const MOST_OF = { deployment_role: MOST_INSTANCES, database: MOST_DATABASES } as const;
+
+/**
+ * What a node has too little of for one more of a kind; undefined where there is room. Allocations never exceed capacity (requirement,
+ * Capacity).
+ */
 export function lackOf(
+  kind: keyof typeof MOST_OF,
   wanted: Sizes,
   allocations: readonly AllocationState[],
   capacity: Sizes,
 ): 'CPU' | 'memory' | 'disk' | 'places' | undefined {
-  if (allocations.filter(({ kind }) => kind === 'deployment_role').length >= MOST_INSTANCES) return 'places';
+  if (allocations.filter((one) => one.kind === kind).length >= MOST_OF[kind]) return 'places';
   const used = sumOf(allocations);
   if (used.cpu_millis + wanted.cpu_millis > capacity.cpu_millis) return 'CPU';
   if (used.memory_mb + wanted.memory_mb > capacity.memory_mb) return 'memory';

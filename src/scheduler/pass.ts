@@ -47,6 +47,30 @@ export async function giveAll<C, S>(
   };
 }
 
+/**
+ * As {@link giveAll}, of commands that have to be made first. One that cannot be made has failed, and stops no other: what is wrong with one
+ * deployment must not end the work for all.
+ */
+export async function giveMade<R, C, S>(
+  led: Led,
+  definition: CommandDefinition<InTerm<C>, S>,
+  rows: readonly R[],
+  make: (row: R) => C | undefined,
+): Promise<PassReport<C | R>> {
+  const commands: C[] = [];
+  const failed: Failed<R>[] = [];
+  for (const row of rows) {
+    try {
+      const command = make(row);
+      if (command !== undefined) commands.push(command);
+    } catch (error) {
+      failed.push({ command: row, error });
+    }
+  }
+  const report = await giveAll(led, definition, commands);
+  return { ...report, failed: [...failed, ...report.failed] };
+}
+
 function changed(outcome: CommandOutcome): boolean {
   return outcome.ok && outcome.events.length > 0;
 }

@@ -10,6 +10,9 @@ const { entries } = role;
 const FileRole = v.strictObject({
   ...entries,
   count: v.optional(entries.count, 1),
+  // Nothing runs on nothing: an agent would not take it.
+  cpu_millis: v.pipe(entries.cpu_millis, v.minValue(1)),
+  memory_mb: v.pipe(entries.memory_mb, v.minValue(1)),
   disk_gb: v.optional(entries.disk_gb, 0),
   listens: v.optional(v.boolean(), false),
   readiness_path: v.optional(entries.readiness_path, null),
@@ -55,6 +58,14 @@ const DeploymentFile = v.pipe(
     ({ roles }) =>
       roles.every(({ serves_hostnames, run, listens }) => !serves_hostnames || (run === 'service' && listens)),
     'a role that serves hostnames is a service that listens',
+  ),
+  v.check(
+    ({ roles }) => roles.every(({ serves_hostnames, count }) => !serves_hostnames || count <= MOST.serving),
+    `a role that serves hostnames has at most ${MOST.serving} instances`,
+  ),
+  v.check(
+    ({ roles }) => roles.reduce((sum, { count }) => sum + count, 0) <= MOST.instances,
+    `it has more than ${MOST.instances} instances in all`,
   ),
   v.check(
     ({ hostnames, roles }) => hostnames.length === 0 || roles.some(({ serves_hostnames }) => serves_hostnames),

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MOST_INSTANCES, MOST_OPEN_JOBS } from '../../src/domain/node/limits.ts';
 import { jobStream } from '../../src/domain/stream.ts';
+import { runWorkloads } from '../../src/scheduler/workloads/workloads.ts';
 import { make } from '../support/events.ts';
 import { PassingFleet, WEB } from './support/passing-fleet.ts';
 
@@ -83,5 +84,20 @@ describe('a node that has as much as a node may have', () => {
     await fleet.record([{ stream: jobStream(job_id), event: over }]);
     await fleet.workloads();
     expect(await fleet.instances()).toEqual(['web.0.1 deploying']);
+  });
+});
+
+describe('what no agent would take', () => {
+  test('an instance that may use no CPU: it fails alone, the one behind it comes to life', async () => {
+    await fleet.addNodes({});
+    await fleet.deploy({ name: 'powerless', hostnames: [], roles: [{ ...INNER, cpu_millis: 0 }] });
+    const id = await fleet.deploy({ hostnames: [], roles: [INNER] });
+    for (let round = 0; round < 2; round += 1) {
+      const reports = await runWorkloads(fleet.database.pool, fleet.led());
+      const reasons = reports.flatMap(({ failed }) => failed.map(({ error }) => String(error)));
+      expect(reasons).toEqual([expect.stringContaining('cpu_millis: expected >=1')]);
+      await fleet.work();
+    }
+    expect(await fleet.status(id)).toBe('live');
   });
 });

@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { deploy } from '../../src/domain/deployment/deploy.ts';
+import { MOST } from '../../src/domain/deployment/events.ts';
+import { GENESIS_HASH } from '../../src/log/chain.ts';
+import { seal } from '../../src/log/codec.ts';
 import { parseDeploymentFile, specSha256 } from '../../src/workload/deployment-file.ts';
+import { START, sample } from '../support/events.ts';
+import { METADATA } from '../support/given.ts';
 
 const DOCUMENTED = /```json\n([\s\S]+?)```/.exec(
   readFileSync(join(import.meta.dirname, '../../docs/workloads.md'), 'utf8'),
@@ -9,6 +15,7 @@ const DOCUMENTED = /```json\n([\s\S]+?)```/.exec(
 const file = JSON.parse(DOCUMENTED ?? '') as { roles: object[] };
 const parse = (change: object) => parseDeploymentFile(JSON.stringify({ ...file, ...change }));
 const web = file.roles[1];
+const DEPLOYMENT = sample.deployment_created.data.deployment_id;
 
 describe('a deployment file', () => {
   test('the documented one: read, what is left out has its default', () => {
@@ -39,6 +46,18 @@ describe('a deployment file', () => {
       { roles: [{ ...web, listens: false }] },
       'a role that serves hostnames is a service that listens',
     ],
+    ['no CPU', { roles: [{ ...web, cpu_millis: 0 }] }, 'roles.0.cpu_millis: expected >=1'],
+    ['no memory', { roles: [{ ...web, memory_mb: 0 }] }, 'roles.0.memory_mb: expected >=1'],
+    [
+      'more instances than one command can ask for',
+      { roles: [web, { ...file.roles[0], role: 'crowd', count: MOST.instances }] },
+      'it has more than 800 instances in all',
+    ],
+    [
+      'more instances behind its hostnames than a route takes',
+      { roles: [{ ...web, count: MOST.serving + 1 }] },
+      'a role that serves hostnames has at most 256 instances',
+    ],
     ['two roles that serve', { roles: [web, { ...web, role: 'api' }] }, 'only one role can serve hostnames'],
     ['a hostname twice', { hostnames: ['a.example.com', 'a.example.com'] }, 'a hostname is named twice'],
     [
@@ -47,6 +66,28 @@ describe('a deployment file', () => {
       'members belong to a sealed environment',
     ],
   ])('%s: one line that says where', (_, change, problem) => expect(parse(change)).toEqual({ ok: false, problem }));
+
+  test('as much as a file may hold: the log takes it', () => {
+    const roles = Array.from({ length: MOST.roles }, (_, i) => ({
+      ...web,
+      role: `r${'o'.repeat(29)}${String(i).padStart(2, '0')}`,
+      serves_hostnames: i === 0,
+      count: MOST.instances / MOST.roles,
+      command: Array.from({ length: 28 }, () => 'w'.repeat(512)),
+    }));
+    const read = parse({ roles });
+    if (!read.ok) throw new Error(read.problem);
+    const { build: _, environment: _sealed, ...described } = read.file;
+    const deployment = {
+      ...described,
+      ...{ deployment_id: DEPLOYMENT, build: null, build_job_id: null, sealed_member_node_ids: null },
+      spec_sha256: specSha256(read.file, null),
+    };
+    const decided = deploy({ deployment, build: null }, { present: [], members: [] });
+    if ('refusal' in decided) throw new Error(decided.refusal.code);
+    expect(decided.events).toHaveLength(1 + MOST.instances);
+    expect(() => seal({ position: 0, hash: GENESIS_HASH, at: 0 }, decided.events, METADATA, START)).not.toThrow();
+  });
 
   test('the same in another order: the same digest; another source: another', () => {
     const [one, two] = [

@@ -19,7 +19,7 @@ import { statusOf } from '../../output/workload.ts';
 import { readBounded } from '../../read-bounded.ts';
 import { waitForDeployment } from '../../wait-for-deployment.ts';
 
-const FILE_MAX_BYTES = 256 * 1_024;
+const FILE_MAX_BYTES = 192 * 1_024;
 
 /** `workload deploy`: has a deployment run as a file says. */
 export default class WorkloadDeploy extends OperatorCommand {

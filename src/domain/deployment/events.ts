@@ -22,8 +22,19 @@ import {
   uuid,
 } from '../fields.ts';
 
-/** Most instances of one role, roles of a deployment, hostnames of a deployment. */
-export const MOST = { count: 1_000, roles: 16, hostnames: 64, members: 1_000, regions: 16 } as const;
+/**
+ * Most instances of one role, and of all roles together (one command asks for them), and of a role that serves hostnames (a route names
+ * them); roles and hostnames of a deployment.
+ */
+export const MOST = {
+  count: 1_000,
+  instances: 800,
+  serving: 256,
+  roles: 16,
+  hostnames: 64,
+  members: 1_000,
+  regions: 16,
+} as const;
 
 /**
  * One role: `service` runs for as long as the deployment lives; `release` and `job` run once, the releases before everything else.

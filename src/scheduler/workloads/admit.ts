@@ -8,7 +8,7 @@ import { SCHEDULER } from '../../domain/scheduler/state.ts';
 import { FRESH_MS } from '../../domain/silence.ts';
 import { EPOCH } from '../../log/epoch.ts';
 import { RowView } from '../../transactor/row-view.ts';
-import { giveAll, type Led, type PassReport } from '../pass.ts';
+import { giveAll, giveMade, type Led, type PassReport } from '../pass.ts';
 import { NodeQueues } from './node-queues.ts';
 import { inPages } from './pages.ts';
 
@@ -52,22 +52,27 @@ export function admitNetworks(pool: pg.Pool, led: Led, page: number): Promise<Pa
       return (await pool.query<Admissible>({ name: 'admissible_instances', text: ADMISSIBLE, values })).rows;
     },
     ({ instance_id }) => instance_id,
-    async (rows) => giveAll(led, admitNetwork, await admissions(pool, rows)),
+    (rows) => admitPage(pool, led, rows),
   );
 }
 
-async function admissions(pool: pg.Pool, rows: readonly Admissible[]) {
+async function admitPage(pool: pg.Pool, led: Led, rows: readonly Admissible[]): Promise<PassReport> {
   const nodeIds = rows.map(({ node_id }) => node_id);
   const queues = await NodeQueues.read(pool, nodeIds);
   const view = new RowView(pool);
-  const loaded = rows.map(({ instance_id, deployment_id }) =>
-    Promise.all([view.get('application_instances', instance_id), view.get('deployments', deployment_id)]),
+  const loaded = await Promise.all(
+    rows.map(async ({ instance_id, deployment_id, node_id }) => ({
+      instance_id,
+      node_id,
+      instance: await view.get('application_instances', instance_id),
+      deployment: await view.get('deployments', deployment_id),
+    })),
   );
-  return (await Promise.all(loaded)).flatMap(([instance, deployment], i) => {
-    if (instance === undefined || deployment === undefined || !queues.take(nodeIds[i] ?? '')) return [];
-    const { instance_id } = instance;
-    return [{ instance_id, job: ensureApplicationJob(randomUUID(), deployment, instance, EPOCH) }];
-  });
+  return giveMade(led, admitNetwork, loaded, ({ instance_id, node_id, instance, deployment }) =>
+    instance !== undefined && deployment !== undefined && queues.take(node_id)
+      ? { instance_id, job: ensureApplicationJob(randomUUID(), deployment, instance, EPOCH) }
+      : undefined,
+  );
 }
 
 /** Puts instances back that will not be begun where they are. */

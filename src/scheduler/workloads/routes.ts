@@ -10,7 +10,7 @@ import { FRESH_MS } from '../../domain/silence.ts';
 import { EPOCH } from '../../log/epoch.ts';
 import { instancesOfDeployment, routesOfHostname } from '../../transactor/finders.ts';
 import { RowView } from '../../transactor/row-view.ts';
-import { giveAll, type Led, type PassReport } from '../pass.ts';
+import { giveAll, giveMade, type Led, type PassReport } from '../pass.ts';
 import { NodeQueues } from './node-queues.ts';
 import { inPages } from './pages.ts';
 
@@ -77,12 +77,9 @@ export async function publishRoutes(pool: pg.Pool, led: Led, now: number, page: 
     },
     ({ hostname }) => hostname,
     async (rows) => {
-      const commands: PublishRoute[] = [];
-      for (const { order, isHostless, deployment_id } of await prepareAll(pool, rows, now)) {
-        if (isHostless) hostless.add(deployment_id);
-        if (order !== undefined) commands.push(order);
-      }
-      return giveAll(led, publishRoute, commands);
+      const prepared = await prepareAll(pool, rows, now);
+      for (const { isHostless, deployment_id } of prepared) if (isHostless) hostless.add(deployment_id);
+      return giveMade(led, publishRoute, prepared, ({ make }) => make?.());
     },
   );
   return { report, hostless };
@@ -91,8 +88,9 @@ export async function publishRoutes(pool: pg.Pool, led: Led, now: number, page: 
 /** What is to be done about a hostname. Nothing where it is not time yet, or where its host is behind with what it was asked for. */
 interface Prepared {
   readonly deployment_id: string;
+  readonly hostname: string;
   readonly isHostless: boolean;
-  readonly order?: PublishRoute;
+  readonly make?: () => PublishRoute;
 }
 
 async function prepareAll(pool: pg.Pool, rows: readonly Unserved[], now: number): Promise<Prepared[]> {
@@ -120,21 +118,24 @@ async function prepare(
   ]);
   const instances = deployment && wantedInstances(deployment, ready);
   if (deployment === undefined || instances === undefined || !mayPublish(routes, now)) {
-    return { deployment_id, isHostless: false };
+    return { deployment_id, hostname, isHostless: false };
   }
   const serving = routes.find(({ status }) => status === 'active')?.node_id;
   // The one that serves it is not left because it is behind: then the hostname waits.
   const able = hosts.filter(({ node_id }) => node_id === serving || queues.hasRoom(node_id));
   const host = chooseIngressHost(deployment, serving, able);
   if (host === undefined || !queues.take(host.node_id)) {
-    return { deployment_id, isHostless: chooseIngressHost(deployment, serving, hosts) === undefined };
+    return { deployment_id, hostname, isHostless: chooseIngressHost(deployment, serving, hosts) === undefined };
   }
   host.hostnames += 1;
   const { node_id } = host;
   const generation = (routes.at(-1)?.generation ?? 0) + 1;
-  const job = publishIngressJob(randomUUID(), { deployment, hostname, generation, node_id, instances }, EPOCH);
   const instance_ids = instances.map(({ instance_id }) => instance_id);
-  return { deployment_id, isHostless: false, order: { deployment_id, hostname, node_id, instance_ids, job } };
+  const make = () => {
+    const job = publishIngressJob(randomUUID(), { deployment, hostname, generation, node_id, instances }, EPOCH);
+    return { deployment_id, hostname, node_id, instance_ids, job };
+  };
+  return { deployment_id, hostname, isHostless: false, make };
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Health } from '../src/read/health.ts';
 import type { Failure } from './failure.ts';
 import { duration, isoTime } from './output/format.ts';
 import { checkPki } from './pki-check.ts';
+import { checkLosses, checkSilence } from './silence-checks.ts';
 
 /** One finding of `fleet doctor`. */
 export interface Check {
@@ -15,6 +16,8 @@ export interface Check {
     | 'gateways'
     | 'gateway_pki'
     | 'scheduler'
+    | 'silence'
+    | 'losses'
     | 'clock_host'
     | 'clock_log';
   readonly status: 'pass' | 'warn' | 'fail';
@@ -30,7 +33,9 @@ const CLOCK_WARN_MS = 5_000;
 
 /** Judges what the database told. `nowMs` is the database's clock. */
 export function checkHealth(health: Health, nowMs: number): Check[] {
-  const gateways = health.programs.filter((program) => program.kind === 'gateway' && isAlive(program, nowMs));
+  const alive = health.programs.filter((program) => isAlive(program, nowMs));
+  const gateways = alive.filter(({ kind }) => kind === 'gateway');
+  const schedulers = alive.filter(({ kind }) => kind === 'scheduler');
   return [
     {
       check: 'database',
@@ -42,7 +47,9 @@ export function checkHealth(health: Health, nowMs: number): Check[] {
     checkLock(health),
     checkGateways(gateways),
     { check: 'gateway_pki', ...checkPki(gateways, nowMs) },
-    checkScheduler(health.programs, nowMs),
+    checkScheduler(schedulers),
+    { check: 'silence', ...checkSilence(schedulers.find(({ details }) => isLeader(details))) },
+    { check: 'losses', ...checkLosses(health.heldLosses) },
     checkClock('clock_host', 'this host', health.clockAheadOfHostMs),
     // A log that is behind the clock is only quiet; one that is ahead of it was written by a clock that ran fast.
     checkLogClock(health),
@@ -90,8 +97,7 @@ function checkGateways(alive: readonly ProgramRow[]): Check {
   return { check: 'gateways', status: 'pass', detail: alive.map(({ program }) => program).join(', ') };
 }
 
-function checkScheduler(programs: readonly ProgramRow[], nowMs: number): Check {
-  const alive = programs.filter((program) => program.kind === 'scheduler' && isAlive(program, nowMs));
+function checkScheduler(alive: readonly ProgramRow[]): Check {
   const leader = alive.find(({ details }) => isLeader(details));
   if (leader !== undefined)
     return { check: 'scheduler', status: 'pass', detail: `${leader.program} leads, ${alive.length} alive` };

@@ -17,24 +17,36 @@ export interface Health {
   readonly definitionMatches: boolean;
   readonly lock: readonly LockSession[];
   readonly programs: readonly ProgramRow[];
+  /** Pools whose silent nodes are not given up, or `fleet` for all of them, and since when; empty where the tables are another version's. */
+  readonly heldLosses: readonly HeldScope[];
   /** By how much the database's clock is ahead of this host's; and of the log's last event (never negative there, if all is well). */
   readonly clockAheadOfHostMs: number;
   readonly clockAheadOfLogMs: number;
 }
 
+/** A pool of which no silent node is given up, or the whole fleet, and since when (ms). */
+export interface HeldScope {
+  readonly scope: string;
+  readonly held_at: number;
+}
+
 /** Asks the database how the control plane is. Every statement is short and takes no lock. */
 export async function readHealth(pool: pg.Pool): Promise<Health> {
   const server = await askServer(pool);
-  const { head, projected, programs } = await readSnapshot(pool, async (client) => ({
-    head: await readHead(client),
-    projected: await one<{ position: number | null; digest: string | null }>(
+  const { head, projected, held, programs } = await readSnapshot(pool, async (client) => {
+    const projected = await one<{ position: number | null; digest: string | null }>(
       client,
       `SELECT (SELECT max(position) FROM fleet.fleet_events) AS position, (SELECT digest FROM fleet.definition) AS digest`,
-    ),
-    programs: await client.query<ProgramRow>(
-      'SELECT program, kind, details, started_at, beacon_at FROM telemetry.programs ORDER BY kind, program',
-    ),
-  }));
+    );
+    return {
+      head: await readHead(client),
+      projected,
+      held: projected.digest === DEFINITION_DIGEST ? await readHeld(client) : [],
+      programs: await client.query<ProgramRow>(
+        'SELECT program, kind, details, started_at, beacon_at FROM telemetry.programs ORDER BY kind, program',
+      ),
+    };
+  });
   return {
     databaseVersion: server.version,
     databaseUser: server.user,
@@ -44,6 +56,7 @@ export async function readHealth(pool: pg.Pool): Promise<Health> {
     definitionMatches: projected.digest === DEFINITION_DIGEST,
     lock: server.lock,
     programs: programs.rows,
+    heldLosses: held,
     clockAheadOfHostMs: Math.round(server.now - server.hostNow),
     clockAheadOfLogMs: head.position === 0 ? 0 : server.now - head.at,
   };
@@ -64,6 +77,13 @@ async function askServer(pool: pg.Pool) {
   } finally {
     client.release();
   }
+}
+
+async function readHeld(client: pg.ClientBase): Promise<HeldScope[]> {
+  const { rows } = await client.query<HeldScope>(
+    'SELECT scope, held_at FROM fleet.node_loss_holds WHERE held_at IS NOT NULL ORDER BY scope',
+  );
+  return rows;
 }
 
 async function one<R extends object>(client: pg.ClientBase, text: string): Promise<R> {

@@ -2,8 +2,11 @@ import type { CertificateState } from '../domain/certificate/state.ts';
 import type { EventRow } from '../domain/event/state.ts';
 import type { JobState } from '../domain/job/state.ts';
 import { ok, type Result } from '../domain/result.ts';
+import { SCHEDULER } from '../domain/scheduler/state.ts';
+import { silentMs } from '../domain/silence.ts';
 import { type ListedNode, withLiveness } from './fleet-list.ts';
 import type { FleetView, ViewMoment } from './fleet-view.ts';
+import { type Losses, readLosses } from './losses.ts';
 import { resolveNode } from './resolve-node.ts';
 
 /** Everything that is known of one node. */
@@ -16,6 +19,10 @@ export interface NodeDetails extends ListedNode {
   readonly jobs: readonly JobState[];
   /** The last events of the node itself, oldest first. */
   readonly timeline: readonly EventRow[];
+  /** How long it could have been heard and was not, ms; null where that is not known, as in the past. */
+  readonly silentMs: number | null;
+  /** Where silent nodes are not given up. */
+  readonly losses: Losses;
 }
 
 const JOBS_SHOWN = 10;
@@ -31,8 +38,11 @@ export async function readNode(
   const { node_id: nodeId } = resolved.value;
   const [listed] = await withLiveness(view, [resolved.value]);
   if (listed === undefined) throw new Error('a node that was asked for was not answered');
+  const scheduler = view.telemetry === null ? undefined : await view.rows.get('scheduler', SCHEDULER);
   return ok({
     ...listed,
+    silentMs: silentMs(listed.liveness ?? undefined, scheduler) ?? null,
+    losses: await readLosses(view),
     live: view.telemetry !== null,
     moment: view.moment,
     certificates: await view.certificates(nodeId),

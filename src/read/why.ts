@@ -3,6 +3,7 @@ import type { CertificateState } from '../domain/certificate/state.ts';
 import { ADMIT_FRESHNESS_MS } from '../domain/node/admit.ts';
 import type { IdentityConflict } from '../domain/node/state.ts';
 import { certificateStatus, type NodeDetails } from './node-details.ts';
+import { silenceHindrances } from './why-silent.ts';
 
 /** Something that keeps a node from working, and what to do about it. */
 export interface Hindrance {
@@ -17,6 +18,10 @@ export interface Hindrance {
     | 'certificates_revoked'
     | 'certificate_not_issued'
     | 'identity_conflict'
+    | 'lost'
+    | 'losses_held'
+    | 'losses_frozen'
+    | 'unhealthy'
     | 'silent'
     | 'capacity_unknown'
     | 'not_admitted';
@@ -32,7 +37,10 @@ const CLI = 'pushleft-controller';
  */
 export function hindrances(details: NodeDetails): Hindrance[] {
   const { node } = details;
-  return node.status === 'provisioning' ? provisioningHindrances(details) : activeHindrances(details);
+  if (node.status === 'provisioning') return provisioningHindrances(details);
+  // Nothing else makes a lost node work again.
+  if (node.status === 'lost') return silenceHindrances(details);
+  return [...silenceHindrances(details), ...activeHindrances(details)];
 }
 
 function provisioningHindrances({ node, moment }: NodeDetails): Hindrance[] {

@@ -78,7 +78,7 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
     },
   ];
   const lead = async (term: number) => {
-    const { inTerm, waitsFor } = await clock.pass(term);
+    const { inTerm, standsMs, waitsFor } = await clock.pass(term);
     if (!inTerm || (await perform(duties, { transactor, actor, term }, log)) === 'superseded') {
       // Whoever leads now, this replica has to ask for a term of its own before it does anything else.
       await leadership.close();
@@ -87,6 +87,7 @@ export function startScheduler(config: SchedulerConfig, log: Logger): Scheduler 
     return {
       unhealthy_after_ms: unhealthyAfterMs,
       lost_after_ms: lostAfterMs,
+      silence_stands_ms: Math.round(standsMs),
       silence_waits_for: waitsFor,
       ...(await losses.look(pool)),
     };

@@ -76,9 +76,10 @@ const SIGHTS = `
 const ADVANCE = `
   UPDATE telemetry.scheduler SET heard_ms = heard_ms + $3 WHERE id = $1 AND term = $2`;
 
-/** A step as a leader's pass takes it; `inTerm` is false when the term is over or unknown to telemetry. */
+/** A step as a leader's pass takes it; `inTerm` is false when the term is over or unknown to telemetry. `standsMs`: since it last advanced. */
 export interface ClockPass {
   readonly inTerm: boolean;
+  readonly standsMs: number;
   readonly waitsFor: readonly string[];
 }
 
@@ -101,11 +102,12 @@ export class SilenceClock {
   async pass(term: number): Promise<ClockPass> {
     if (this.#term !== term) this.#memory = undefined;
     const { rows } = await this.#pool.query<GatewaySight>({ name: 'gateway_sights', text: SIGHTS });
-    const step = stepClock(this.#memory, rows, this.#now(), this.#limits);
+    const nowMs = this.#now();
+    const step = stepClock(this.#memory, rows, nowMs, this.#limits);
     const values = [SCHEDULER, term, Math.round(step.advanceMs)];
     const { rowCount } = await this.#pool.query({ name: 'advance_silence', text: ADVANCE, values });
     this.#term = term;
     this.#memory = step.memory;
-    return { inTerm: rowCount === 1, waitsFor: step.waitsFor };
+    return { inTerm: rowCount === 1, standsMs: nowMs - step.memory.advancedAtMs, waitsFor: step.waitsFor };
   }
 }

@@ -13,6 +13,7 @@ const HEALTH: Health = {
   definitionMatches: true,
   lock: [],
   programs: [],
+  heldLosses: [],
   clockAheadOfHostMs: 0,
   clockAheadOfLogMs: 0,
 };
@@ -52,6 +53,50 @@ test.for([
 ] as const)('%s', ([, ageMs, intervalMs, status]) =>
   expect(programsOf(ageMs, { leader: true, interval_ms: intervalMs })).toEqual([status, status]),
 );
+
+describe('silence', () => {
+  const detailOf = (check: string, health: Partial<Health>) => {
+    const found = checkHealth({ ...HEALTH, ...health }, NOW).find((one) => one.check === check);
+    return [found?.status, found?.detail];
+  };
+  const led = (details: object) => ({
+    programs: [
+      { program: 's1', kind: 'scheduler', details: { leader: true, ...details }, started_at: NOW, beacon_at: NOW },
+    ],
+  });
+
+  test('nothing is held: passes', () =>
+    expect(detailOf('losses', {})).toEqual(['pass', 'silent nodes are given up by themselves']));
+
+  test('a pool is held: fails, loudly', () =>
+    expect(detailOf('losses', { heldLosses: [{ scope: 'application', held_at: NOW }] })).toEqual([
+      'fail',
+      'HELD: so many nodes of pool application fell silent together that none is given up since 2026-03-01T12:00:00Z: see `pushleft-controller fleet loss status`',
+    ]));
+
+  test('frozen by an operator: a warning', () =>
+    expect(detailOf('losses', { heldLosses: [{ scope: 'fleet', held_at: NOW }] })).toEqual([
+      'warn',
+      'FROZEN: no silent node is given up since 2026-03-01T12:00:00Z: see `pushleft-controller fleet loss status`',
+    ]));
+
+  test.for([
+    ['the clock advances', led({ silence_stands_ms: 2_000, silence_waits_for: ['g1'] }), 'pass', 'counted'],
+    [
+      'a gateway is not reached',
+      led({ silence_stands_ms: 60_000, silence_waits_for: ['g1'] }),
+      'warn',
+      'not counted for 1m, so no node is given up: g1 is not reached by anybody',
+    ],
+    [
+      'no gateway',
+      led({ silence_stands_ms: 60_000, silence_waits_for: [] }),
+      'warn',
+      'not counted for 1m, so no node is given up: there is no gateway',
+    ],
+    ['no leader', {}, 'warn', 'not counted: no scheduler leads'],
+  ] as const)('%s: %s', ([, health, status, detail]) => expect(detailOf('silence', health)).toEqual([status, detail]));
+});
 
 describe('PKI of live gateways', () => {
   const DAY_MS = 86_400_000;

@@ -80,7 +80,10 @@ describe('a deployment file', () => {
     const { build: _, environment: _sealed, ...described } = read.file;
     const deployment = {
       ...described,
-      ...{ deployment_id: DEPLOYMENT, build: null, build_job_id: null, sealed_member_node_ids: null },
+      deployment_id: DEPLOYMENT,
+      build: null,
+      build_job_id: null,
+      sealed_member_node_ids: null,
       spec_sha256: specSha256(read.file, null),
     };
     const decided = deploy({ deployment, build: null }, { present: [], members: [] });

@@ -4,6 +4,7 @@ import {
   databaseByJob,
   deploymentByBuildJob,
   instanceByJob,
+  readyInSlot,
   routeByJob,
   routesOfHostname,
 } from '../transactor/finders.ts';
@@ -31,11 +32,11 @@ export async function loadPurpose(rows: Rows, job: JobState | undefined): Promis
 
 async function forInstance(rows: Rows, job_id: string): Promise<Purpose> {
   const [instance] = await rows.find(instanceByJob, { job_id });
-  const replaced = instance?.replaces_instance_id ?? undefined;
-  return {
-    instance,
-    superseded: replaced === undefined ? undefined : await rows.get('application_instances', replaced),
-  };
+  if (instance === undefined) return {};
+  // Not always the one before it: that may have been lost on its way, and then an earlier one serves still.
+  const { deployment_id, role, slot } = instance;
+  const [serving] = await rows.find(readyInSlot, { deployment_id, role, slot });
+  return { instance, superseded: serving?.instance_id === instance.instance_id ? undefined : serving };
 }
 
 async function forRoute(rows: Rows, job_id: string): Promise<Purpose> {

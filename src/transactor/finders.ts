@@ -180,6 +180,19 @@ export const deploymentsInStatus = finder('deployments', {
   limit: WHOLE_FLEET,
 });
 
+/** The instance that serves in a slot of a role: one at most. */
+export const readyInSlot = finder('application_instances', {
+  name: 'ready_in_slot',
+  where: {
+    deployment_id: { argument: 'deployment_id' },
+    role: { argument: 'role' },
+    slot: { argument: 'slot' },
+    status: { is: 'ready' },
+  },
+  orderBy: 'instance_id',
+  limit: 1,
+});
+
 /** Deployments of a name, over or not. */
 export const deploymentsNamed = finder('deployments', {
   name: 'deployments_named',

@@ -60,6 +60,21 @@ describe('a node is drained with migration', () => {
     expect(await refusalOf(node ?? '')).toBeUndefined();
   });
 
+  test('its replacement is lost on its way: the one after that takes over, and there is one', async () => {
+    const [node] = await fleet.addNodes({});
+    await fleet.addNodes(INGRESS_ONLY);
+    const id = await fleet.deploy();
+    await fleet.settle();
+    const [other] = await fleet.addNodes({});
+    await drain(node ?? '');
+    await fleet.workloads();
+    expect(await fleet.nodeOf(id, 'web.0.2')).toBe(other);
+    await fleet.lose(other ?? '');
+    await fleet.addNodes({});
+    await fleet.settle();
+    expect(await fleet.instances()).toEqual(['web.0.1 removed', 'web.0.2 lost', 'web.0.3 ready']);
+  });
+
   test('three instances, one at a time: never more than one is on its way', async () => {
     const [node] = await fleet.addNodes({});
     await fleet.addNodes(INGRESS_ONLY);

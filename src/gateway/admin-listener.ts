@@ -7,16 +7,17 @@ import { GatewayConfigurationError, type Listener, listen, requestListener } fro
 import type { Services } from './services.ts';
 
 /**
- * Starts the listener for this host alone: GET /healthz (does the database answer), /status (JSON), /metrics (Prometheus).
+ * Starts the listener for this host alone: GET /healthz (does the database answer, and is written what agents say), /status (JSON), /metrics (Prometheus).
  * Throws {@link GatewayConfigurationError} for an address that others could reach.
  */
 export async function startAdminListener(services: Services, status: () => object): Promise<Listener> {
-  const { config, log, metrics, loader } = services;
+  const { config, log, metrics, loader, liveness } = services;
   const variable = 'PUSHLEFT_GATEWAY_ADMIN_BIND';
   if (!isLoopback(config.adminBind.host)) throw new GatewayConfigurationError(`${variable} is not a loopback address`);
   const app = new Hono();
   app.get('/healthz', async (context) => {
     await loader.tick();
+    if (liveness.stalled) return toResponse(problem('unavailable'));
     return context.json({ status: 'ok' });
   });
   app.get('/status', (context) => context.json(status()));

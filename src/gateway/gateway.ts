@@ -11,13 +11,14 @@ import { ENROLL_RATES, type EnrollRates } from './enroll-limits.ts';
 import { startEnrollListener } from './enroll-listener.ts';
 import { HostSightings } from './host-sightings.ts';
 import type { Listener } from './listener.ts';
-import { Liveness } from './liveness.ts';
+import { Liveness, type LivenessTime } from './liveness.ts';
 import { Loader } from './loader.ts';
 import { createMetrics } from './metrics.ts';
-import { PkiHolder, type Ticker } from './pki-holder.ts';
+import { PkiHolder } from './pki-holder.ts';
 import { pkiStatus } from './pki-status.ts';
 import { type ProbeAddress, SelfProbe } from './probe.ts';
 import type { Services } from './services.ts';
+import type { Ticker } from './ticker.ts';
 import { Turns } from './turns.ts';
 import { Wakes } from './wakes.ts';
 import { WorkFinder } from './work.ts';
@@ -37,6 +38,8 @@ export interface GatewayOptions {
   readonly rates?: EnrollRates;
   /** When the PKI files are looked at; every 2 s. */
   readonly pkiTicker?: Ticker;
+  /** When what was heard is written; once a second. */
+  readonly livenessTime?: LivenessTime;
 }
 
 /** Readers of a gateway make small statements only. */
@@ -50,7 +53,7 @@ const LEASE_TURNS = 128;
  */
 export async function startGateway(
   config: GatewayConfig,
-  { log, rates = ENROLL_RATES, pkiTicker }: GatewayOptions,
+  { log, rates = ENROLL_RATES, pkiTicker, livenessTime }: GatewayOptions,
 ): Promise<Gateway> {
   const pki = await PkiHolder.open(config.pki, { log, ...(pkiTicker === undefined ? {} : { ticker: pkiTicker }) });
   const gatewayId = programId('gateway');
@@ -82,7 +85,7 @@ export async function startGateway(
     log,
   );
   const beacon = { program: gatewayId, details: status, probe: () => self.reach() };
-  const liveness: Liveness = new Liveness(pool, beacon, log);
+  const liveness: Liveness = new Liveness(pool, beacon, log, livenessTime);
   const hosts = new HostSightings(pool, transactor, gatewayId, log);
   const awaited = new AwaitedNodes(pool);
   const services: Services = {

@@ -3,10 +3,13 @@ import type { Logger } from 'pino';
 import { SCHEDULER } from '../domain/scheduler/state.ts';
 import { UnavailableError } from '../transactor/command.ts';
 import { asUnavailable } from './database.ts';
+import { every, type Ticker } from './ticker.ts';
 
 const FLUSH_MS = 1_000;
-/** How often a gateway that hears nobody tries whether it can be reached. */
-const PROBE_MS = 2_000;
+/** A gateway that hears nobody tries at every second flush whether it can be reached. */
+const FLUSHES_PER_PROBE = 2;
+/** Well before the clock of silence stops to wait for a gateway (30 s), and longer than a statement may take. */
+const STALLED_MS = 15_000;
 /** More nodes than this are not kept between two flushes; those that are not are heard again with their next request. */
 const MOST_HEARD = 100_000;
 
@@ -23,6 +26,14 @@ export interface Beacon {
   /** Whether a handshake through the gateway's public address goes through. Never rejects. */
   readonly probe: () => Promise<boolean>;
 }
+
+/** When a gateway writes what it heard, and the monotonic clock (ms) by which it finds out that it could not for too long. */
+export interface LivenessTime {
+  readonly ticker: Ticker;
+  readonly now: () => number;
+}
+
+const REAL_TIME: LivenessTime = { ticker: every(FLUSH_MS), now: () => performance.now() };
 
 /** A node was heard when the clock of silence showed what it shows now: also after that clock was put back. */
 const FLUSH = `
@@ -49,8 +60,12 @@ export class Liveness {
   readonly #pool: pg.Pool;
   readonly #beacon: Beacon;
   readonly #log: Logger;
+  readonly #time: LivenessTime;
   #heard = new Map<string, Heard>();
-  #timer: NodeJS.Timeout | undefined;
+  #ticking: Disposable | undefined;
+  #ticks = 0;
+  /** Everything that was heard until then is written. */
+  #writtenUntil: number;
   #flushing: Promise<boolean> | undefined;
   #next: Promise<boolean> | undefined;
   #lastFlushAt: number | null = null;
@@ -58,17 +73,26 @@ export class Liveness {
   #reached = 0;
   #probed = false;
   #probing: Promise<void> | undefined;
-  #probedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(pool: pg.Pool, beacon: Beacon, log: Logger) {
+  constructor(pool: pg.Pool, beacon: Beacon, log: Logger, time: LivenessTime = REAL_TIME) {
     this.#pool = pool;
     this.#beacon = beacon;
     this.#log = log;
+    this.#time = time;
+    this.#writtenUntil = time.now();
   }
 
   /** When the last flush succeeded (ms, this process's clock); null before the first. */
   get lastFlushAt(): number | null {
     return this.#lastFlushAt;
+  }
+
+  /**
+   * Whether what is heard has not been written for so long that the clock of silence will soon go on without this gateway. Whoever talks
+   * to it would then count as silent, and had better go to another one.
+   */
+  get stalled(): boolean {
+    return this.#time.now() - this.#writtenUntil > STALLED_MS;
   }
 
   /** A node's request was answered 200 or 403. */
@@ -82,15 +106,12 @@ export class Liveness {
   /** Writes the first beacon and goes on once a second. */
   async start(): Promise<void> {
     await this.flush();
-    this.#timer = setInterval(() => {
-      if (this.#heard.size === 0) this.#probe();
-      void this.flush();
-    }, FLUSH_MS);
+    this.#ticking = this.#time.ticker(() => this.#tick());
   }
 
   /** Stops and writes what is left: waits for the flush that is under way and for one more, each as long as a statement may take. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#ticking?.[Symbol.dispose]();
     await this.#probing;
     await this.#flushing;
     await this.flush();
@@ -116,12 +137,11 @@ export class Liveness {
     if (!(await this.#next)) throw new UnavailableError('database', 'the database does not answer');
   }
 
-  /** Begins to find out whether this gateway can be reached, unless that was asked a moment ago. */
-  #probe(): void {
-    const now = performance.now();
-    if (this.#probing !== undefined || now - this.#probedAt < PROBE_MS) return;
-    this.#probedAt = now;
-    this.#probing = this.#noteReached();
+  /** Writes what was heard. Where that is nobody, begins to find out whether anybody could have been. */
+  async #tick(): Promise<void> {
+    this.#ticks += 1;
+    if (this.#heard.size === 0 && this.#ticks % FLUSHES_PER_PROBE === 0) this.#probing ??= this.#noteReached();
+    await Promise.all([this.flush(), this.#probing]);
   }
 
   async #noteReached(): Promise<void> {
@@ -131,7 +151,7 @@ export class Liveness {
   }
 
   async #write(): Promise<boolean> {
-    const [heard, probed] = [this.#heard, this.#probed];
+    const [heard, probed, begunAt] = [this.#heard, this.#probed, this.#time.now()];
     this.#heard = new Map();
     this.#probed = false;
     const reached = this.#reached + (heard.size > 0 || probed ? 1 : 0);
@@ -152,6 +172,7 @@ export class Liveness {
       });
       this.#reached = reached;
       this.#lastFlushAt = Date.now();
+      this.#writtenUntil = begunAt;
       if (this.#failing) this.#log.info('liveness is written again');
       this.#failing = false;
       return true;

@@ -4,6 +4,7 @@ import { type PkiProblem, type PkiSet, provePki } from '../pki/pki-set.ts';
 import { PKI_VARIABLES } from './config.ts';
 import { GatewayConfigurationError } from './listener.ts';
 import { LifetimeWatch } from './pki-lifetime.ts';
+import { every, type Ticker } from './ticker.ts';
 
 /** Why the files cannot be used as they are now, and since when (ms) this is so. Free of key material. */
 export interface PkiError {
@@ -11,9 +12,6 @@ export interface PkiError {
   readonly message: string;
   readonly sinceMs: number;
 }
-
-/** Calls `tick` again and again until it is disposed of. */
-export type Ticker = (tick: () => Promise<void>) => Disposable;
 
 /** What a holder works with besides the files. */
 export interface PkiHolderOptions {
@@ -50,7 +48,7 @@ export class PkiHolder implements Disposable {
   #queued: Promise<void> | undefined;
 
   private constructor(paths: PkiPaths, { set, digest }: { set: PkiSet; digest: string }, options: PkiHolderOptions) {
-    const { log, now = Date.now, ticker = everyTwoSeconds } = options;
+    const { log, now = Date.now, ticker = every(RELOAD_MS) } = options;
     this.#paths = paths;
     this.#log = log;
     this.#now = now;
@@ -150,9 +148,4 @@ export class PkiHolder implements Disposable {
       `the PKI files have changed and cannot be used, the last good ones stay in force: ${message}`,
     );
   }
-}
-
-function everyTwoSeconds(tick: () => Promise<void>): Disposable {
-  const timer = setInterval(() => void tick(), RELOAD_MS);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
 }

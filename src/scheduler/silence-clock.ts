@@ -73,8 +73,22 @@ const SIGHTS = `
          CASE WHEN jsonb_typeof(details -> 'reached') = 'number' THEN (details ->> 'reached')::numeric::float8 END AS reached
   FROM telemetry.programs WHERE kind = 'gateway' ORDER BY program`;
 
+/**
+ * Advances the clock, and with it everybody who was heard since it last did: silence begins when this step ends, so that nobody is called
+ * silent for longer than in truth. They were heard just before the clock shows what it shows now: a millisecond tells them from those
+ * who will be heard in the next step. A row that a gateway is writing is left to it.
+ */
 const ADVANCE = `
-  UPDATE telemetry.scheduler SET heard_ms = heard_ms + $3 WHERE id = $1 AND term = $2`;
+  WITH advanced AS (
+    UPDATE telemetry.scheduler SET heard_ms = heard_ms + $3::bigint WHERE id = $1 AND term = $2 RETURNING heard_ms
+  ), heard AS (
+    SELECT l.node_id FROM telemetry.node_liveness l, advanced
+    WHERE $3::bigint > 0 AND l.heard_ms = advanced.heard_ms - $3::bigint
+    FOR UPDATE OF l SKIP LOCKED
+  ), brought_along AS (
+    UPDATE telemetry.node_liveness l SET heard_ms = l.heard_ms + $3::bigint - 1 FROM heard WHERE l.node_id = heard.node_id
+  )
+  SELECT heard_ms FROM advanced`;
 
 /** A step as a leader's pass takes it; `inTerm` is false when the term is over or unknown to telemetry. `standsMs`: since it last advanced. */
 export interface ClockPass {

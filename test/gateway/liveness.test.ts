@@ -1,9 +1,10 @@
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPool, READER_LIMITS } from '../../src/database/connect.ts';
-import { Liveness } from '../../src/gateway/liveness.ts';
+import { Liveness, type LivenessTime } from '../../src/gateway/liveness.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { manualTicker } from './support/manual-ticker.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -54,9 +55,9 @@ test('a flush is held up: there is no second one, and what is heard meanwhile is
 
 describe('what a flush tells the clock of silence', () => {
   /** A gateway's liveness whose probe answers `probe`, not started: it flushes when the test says. */
-  function newLiveness(program: string, probe: () => Promise<boolean> = () => Promise.resolve(false)) {
+  function newLiveness(program: string, probe = () => Promise.resolve(false), time?: LivenessTime) {
     const beacon = { program, details: () => ({ other: 1 }), probe };
-    return new Liveness(database.pool, beacon, pino({ level: 'silent' }));
+    return new Liveness(database.pool, beacon, pino({ level: 'silent' }), time);
   }
   const beaconOf = async (program: string) =>
     (await database.pool.query('SELECT details FROM telemetry.programs WHERE program = $1', [program])).rows[0]
@@ -90,10 +91,25 @@ describe('what a flush tells the clock of silence', () => {
   });
 
   test('nobody is heard and the probe goes through: counted all the same', async () => {
-    const liveness = newLiveness('g3', () => Promise.resolve(true));
+    const ticks = manualTicker();
+    const time = { ticker: ticks.ticker, now: () => 0 };
+    const liveness = newLiveness('g3', () => Promise.resolve(true), time);
     await liveness.start();
-    await waitFor(async () => (await beaconOf('g3')).reached > 0, { what: 'the probe counts' });
+    for (let tick = 0; tick < 3; tick += 1) await ticks.tick();
+    expect(await beaconOf('g3')).toEqual({ other: 1, reached: 1 });
     await liveness.close();
+  });
+
+  test('what is heard is not written for longer than 15 s: stalled, until it is written again', async () => {
+    let nowMs = 1_000;
+    const liveness = newLiveness('g5', undefined, { ticker: manualTicker().ticker, now: () => nowMs });
+    await liveness.flush();
+    nowMs += 15_000;
+    expect(liveness.stalled).toBe(false);
+    nowMs += 1;
+    expect(liveness.stalled).toBe(true);
+    await liveness.flush();
+    expect(liveness.stalled).toBe(false);
   });
 
   test('the clock shows something: the node was heard at that, also when it showed more before', async () => {

@@ -17,6 +17,8 @@ export const heartbeat: AgentRoute<HeartbeatRequest> = {
     const held = { jobId, nodeId: agent.node.node_id, tokenSha256: hash('sha256', body.lease_token) };
     if (!(await extendLease({ pool, writers }, held, config.leaseMs))) return problem('lease_conflict');
     liveness.heard(agent.node.node_id, tick.nowMs);
-    return success({ lease_expires_at: new Date(askedAt + config.leaseMs).toISOString() });
+    const answer = success({ lease_expires_at: new Date(askedAt + config.leaseMs).toISOString() });
+    // The lease is extended, but that the node is alive is not written: its next heartbeat had better go to another gateway.
+    return liveness.stalled ? { ...answer, close: true } : answer;
   },
 };

@@ -9,7 +9,7 @@ import { type HostFacts, hostFactsDiffer } from '../../domain/node/host-facts.ts
 import { LeaseRequest } from '../../protocol/lease.ts';
 import type { CommandOutcome } from '../../transactor/command.ts';
 import { type AgentCall, type AgentRoute, commandOptions, goneSignal } from '../agent-route.ts';
-import { type Answer, lostNode, refused, success, withoutWork } from '../answer.ts';
+import { type Answer, lostNode, problem, refused, success, withoutWork } from '../answer.ts';
 import { cleanupOf } from '../cleanup.ts';
 import { reading } from '../database.ts';
 import type { HostSightings } from '../host-sightings.ts';
@@ -25,13 +25,16 @@ const LONGEST_WAIT_MS = 20_000;
 const FACTS_EVERY_MS = 10_000;
 
 /**
- * POST /v1/agent/lease -> 200 {job or null, target_version, log_head} | 403 node_not_active or node_lost. With `wait_seconds` an empty answer is
- * held back until a job is queued; who asks is authenticated again each time something has changed, and once more before the answer.
+ * POST /v1/agent/lease -> 200 {job or null, target_version, log_head} | 403 node_not_active or node_lost | 503. With `wait_seconds` an
+ * empty answer is held back until a job is queued; who asks is authenticated again each time something has changed, and once more before
+ * the answer.
  */
 export const lease: AgentRoute<LeaseRequest> = {
   name: 'lease',
   body: LeaseRequest,
   async handle(asked, services) {
+    // Nobody would learn that the agent is alive: let it try another gateway.
+    if (services.liveness.stalled) return { ...problem('unavailable'), close: true };
     const recovered = await recover(asked, services);
     if ('answer' in recovered) return recovered.answer;
     const { call } = recovered;

@@ -13,7 +13,8 @@ import { readGatewayConfig } from '../../../src/gateway/config.ts';
 import type { EnrollRates } from '../../../src/gateway/enroll-limits.ts';
 import { type Gateway, startGateway } from '../../../src/gateway/gateway.ts';
 import type { IssuanceServices } from '../../../src/gateway/issuance.ts';
-import type { Ticker } from '../../../src/gateway/pki-holder.ts';
+import type { LivenessTime } from '../../../src/gateway/liveness.ts';
+import type { Ticker } from '../../../src/gateway/ticker.ts';
 import { ensureDevelopmentPki } from '../../../src/pki/development-ca.ts';
 import type { PkiPaths } from '../../../src/pki/files.ts';
 import { loadPki, type PkiSet } from '../../../src/pki/pki-set.ts';
@@ -64,13 +65,14 @@ export interface TestAgent extends Identity {
 
 /**
  * Starts a fleet. `await using fleet = await startFleet()` ends it. Its gateways reach the database by the URL that `via` makes, and its
- * first one looks at its PKI files when `pkiTicker` says.
+ * first one looks at its PKI files when `pkiTicker` says; all of them write what they heard when `livenessTime` says.
  */
 export async function startFleet(
   env: Record<string, string> = {},
   rates: EnrollRates = NO_LIMITS,
   via: (databaseUrl: string) => string = (databaseUrl) => databaseUrl,
   pkiTicker?: Ticker,
+  livenessTime?: LivenessTime,
 ): Promise<TestFleet> {
   const folder = await temporaryDirectory();
   const database = await createTestDatabase();
@@ -92,6 +94,7 @@ export async function startFleet(
       log,
       rates: limits,
       ...(ticker === undefined ? {} : { pkiTicker: ticker }),
+      ...(livenessTime === undefined ? {} : { livenessTime }),
     });
     gateways.push(gateway);
     return gateway;

@@ -1,4 +1,4 @@
-import type { Ticker } from '../../../src/gateway/pki-holder.ts';
+import type { Ticker } from '../../../src/gateway/ticker.ts';
 
 /** A ticker that ticks when the test says so, and until the tick is done. */
 export interface ManualTicker {

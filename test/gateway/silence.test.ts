@@ -149,12 +149,12 @@ test('unhealthy, and asks for work: well again, and served by the same request',
 
 test('tables are built anew again and again while agents live: nothing happens to any node', async () => {
   await watched.agents(3);
-  let passing = true;
+  const stop = new AbortController();
   const rebuilding = (async () => {
-    while (passing) await rebuild(watched.fleet.database.pool);
+    while (!stop.signal.aborted) await rebuild(watched.fleet.database.pool);
   })();
   await watched.passFor(2 * MINUTE);
-  passing = false;
+  stop.abort();
   await rebuilding;
   expect(await watched.transitions()).toEqual([]);
 });

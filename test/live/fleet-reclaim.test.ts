@@ -1,19 +1,16 @@
-import { hash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { IdentityStore } from '../../agent/identity-store.ts';
-import { diskFs } from '../../agent/state-fs.ts';
-import { queueJobCommand } from '../../src/commands/job.ts';
 import type { AgentProcess } from '../agent/support/agent-process.ts';
 import { admit, type Host, type ProgramFleet, startProgramFleet } from '../e2e/support/program-fleet.ts';
-import { AgentClient, jobOf } from '../gateway/support/client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { dockerPair } from './support/docker-pair.ts';
 import { embeddedPair } from './support/embedded-pair.ts';
 import { errorWindowMs, get, type HttpLoad, startHttpLoad } from './support/http-load.ts';
+import { clientOf, leaseAs } from './support/lease-as.ts';
 import type { Pair } from './support/pair.ts';
 
 const LOST_AFTER_SECONDS = 7;
@@ -187,31 +184,6 @@ describe.each([
     });
   });
 });
-
-/** Leases a job in the name of a host whose agent does not run, with the identity on its disk. */
-async function leaseAs(fleet: ProgramFleet, host: Host): Promise<{ jobId: string; token: string }> {
-  const payload = '{}';
-  await fleet.give(queueJobCommand, {
-    job_id: randomUUID(),
-    kind: 'diagnose_host',
-    node_id: host.nodeId,
-    pool: null,
-    org_id: null,
-    payload,
-    payload_sha256: hash('sha256', payload),
-    max_attempts: 3,
-  });
-  using client = await clientOf(fleet, host);
-  const { id, lease_token } = jobOf(await client.lease());
-  return { jobId: id, token: lease_token };
-}
-
-async function clientOf(fleet: ProgramFleet, { stateDir }: Host): Promise<AgentClient> {
-  const identity = await new IdentityStore(diskFs, stateDir).current();
-  if (identity === undefined) throw new Error('the host has no identity');
-  const { caPem: ca, certificatePem: cert, keyPem: key } = identity;
-  return new AgentClient(`https://127.0.0.1:${fleet.agentsEntrance.port}`, { ca, cert, key });
-}
 
 /** One web instance under one hostname, on one of two hosts. */
 function shop({ web }: Pair, members: readonly string[]) {

@@ -53,8 +53,11 @@ export interface ProgramFleet extends AsyncDisposable {
   signalGateway(index: number, signal: NodeJS.Signals): void;
 }
 
-/** Starts all but agents. The CA is recorded in the log. `schedulerEnv` is what the scheduler is told beyond the database. */
-export async function startProgramFleet(schedulerEnv: Readonly<Record<string, string>> = {}): Promise<ProgramFleet> {
+/** Starts all but agents. The CA is recorded in the log. Scheduler and gateways are told more than where things are by `schedulerEnv` and `gatewayEnv`. */
+export async function startProgramFleet(
+  schedulerEnv: Readonly<Record<string, string>> = {},
+  gatewayEnv: Readonly<Record<string, string>> = {},
+): Promise<ProgramFleet> {
   const opened = new AsyncDisposableStack();
   const { path: folder } = opened.use(await temporaryDirectory());
   const names = { dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'] };
@@ -64,7 +67,7 @@ export async function startProgramFleet(schedulerEnv: Readonly<Record<string, st
     new Transactor({ url: database.url, program: 'test', programVersion: '0.1.0' }),
     (created) => created.close(),
   );
-  const gateways = await Promise.all([startGatewayProgram(database.url, pki), startGatewayProgram(database.url, pki)]);
+  const gateways = await Promise.all([0, 1].map(() => startGatewayProgram(database.url, pki, gatewayEnv)));
   opened.defer(async () => {
     for (const gateway of gateways) await gateway[Symbol.asyncDispose]();
   });
@@ -146,6 +149,7 @@ export async function startProgramFleet(schedulerEnv: Readonly<Record<string, st
       for (const [i, { agentPort, enrollPort, ...gateway }] of gateways.entries()) {
         await gateway[Symbol.asyncDispose]();
         gateways[i] = await startGatewayProgram(database.url, pki, {
+          ...gatewayEnv,
           PUSHLEFT_GATEWAY_BIND: `127.0.0.1:${agentPort}`,
           PUSHLEFT_AGENT_ENROLL_BIND: `127.0.0.1:${enrollPort}`,
         });

@@ -7,7 +7,7 @@ const SERVER = `
     .listen(Number(process.env.PORT));`;
 
 /** Leaders of the process groups of a host's workloads. */
-async function leaders(stateDir: string): Promise<number[]> {
+export async function leaders(stateDir: string): Promise<number[]> {
   const folders = await readdir(`${stateDir}/instances`).catch(() => []);
   const records = await Promise.all(
     folders.map((folder) => readFile(`${stateDir}/instances/${folder}/record.json`, 'utf8').catch(() => undefined)),
@@ -37,7 +37,8 @@ export function embeddedPair(): Promise<Pair> {
   });
 }
 
-function isAlive(pid: number): boolean {
+/** Whether a process group has anybody in it. */
+export function isAlive(pid: number): boolean {
   try {
     process.kill(-pid, 0);
     return true;

@@ -164,7 +164,7 @@ export async function startProgramFleet(
 export async function admit(fleet: ProgramFleet, { nodeId, name }: Host): Promise<void> {
   await waitFor(async () => (await fleet.give(admitNodeCommand, { node_id: nodeId })).ok, {
     what: `${name} is admitted`,
-    deadlineMs: 30_000,
+    deadlineMs: 90_000,
   });
 }
 
